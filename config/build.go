@@ -261,7 +261,8 @@ func (b *builder) shown(path string) string {
 	return path
 }
 
-// survive reads job's survive, and reports what a job that goes on without some of its procs cannot have.
+// survive reads job's survive, and reports what a job that goes on without some of its procs cannot
+// have.
 func (b *builder) survive() {
 	if b.result.Survive, _ = get[bool](b.job, "survive"); !b.result.Survive {
 		return

@@ -66,9 +66,9 @@ func (s *siteDraft) checkTrace(pos Pos, trace, what, example string) {
 // mostTraced is the maximum number of ranks whose timelines are checked.
 const mostTraced = 4096
 
-// checkFiles reports files that would be replaced or cut, and are no regular files of this machine: as
-// root that would destroy devices, and a pipe would block the procs. It also reports those whose folder
-// is not there, which nobody would hear of before the end of the job.
+// checkFiles reports files that would be replaced or cut, and are no regular files of this machine:
+// as root that would destroy devices, and a pipe would block the procs. It also reports those whose
+// folder is not there, which nobody would hear of before the end of the job.
 func (b *builder) checkFiles() {
 	procs := 0
 	for _, s := range b.ours() {

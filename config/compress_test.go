@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestCompress: a route without the block compresses nothing, and what the block leaves out has defaults.
+// TestCompress: a route without the block compresses nothing, and what the block leaves out has
+// defaults.
 func TestCompress(t *testing.T) {
 	for name, c := range map[string]struct {
 		route string

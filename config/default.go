@@ -145,8 +145,8 @@ func absolute(dir, path string) string {
 // inPattern is a path of a folder as it is in a path in which % has a meaning.
 func inPattern(dir string) string { return strings.ReplaceAll(dir, "%", "%%") }
 
-// TraceFile returns the path of a rank's trace: in a pattern %r stands for the rank, %p for the ID of this
-// process, the node, and %% for %.
+// TraceFile returns the path of a rank's trace: in a pattern %r stands for the rank, %p for the ID
+// of this process, the node, and %% for %.
 func TraceFile(pattern string, rank int) string {
 	return strings.NewReplacer("%r", strconv.Itoa(rank), "%p", strconv.Itoa(os.Getpid()), "%%", "%").Replace(pattern)
 }
@@ -216,16 +216,16 @@ func (s Site) usualTransports() []string {
 	return names
 }
 
-// Records are what the flags of a job without a file say of metrics and of files that it leaves. What
-// is empty is not wanted.
+// Records are what the flags of a job without a file say of metrics and of files that it leaves.
+// What is empty is not wanted.
 type Records struct {
 	Metrics string // address with a port, as listen of a metrics block
 	Report  string // absolute path, as that of a report block
 	Calls   string // absolute path, as calls of a trace block
 }
 
-// Record makes a job without a file serve metrics and leave files. Errors name the flag. What is at the
-// files' places is for CheckRecords, at the machines that write them.
+// Record makes a job without a file serve metrics and leave files. Errors name the flag. What is at
+// the files' places is for CheckRecords, at the machines that write them.
 func (j *Job) Record(r Records) error {
 	s := &j.Sites[0]
 	if r.Metrics != "" {
@@ -251,8 +251,9 @@ const (
 	flagCalls  = "-trace-calls"
 )
 
-// CheckRecords examines on this machine the places of the files that Record has named: those of calls,
-// which each host of the site writes, and where its head is, that of the report. Errors name the flag.
+// CheckRecords examines on this machine the places of the files that Record has named: those of
+// calls, which each host of the site writes, and where its head is, that of the report. Errors name
+// the flag.
 func (j *Job) CheckRecords(head bool) error {
 	s := &j.Sites[0]
 	if r := &j.Report; head && r.Pos.File == flagReport {
@@ -295,8 +296,9 @@ func reportFault(path string) (problem, remedy string) {
 	return "", ""
 }
 
-// folderFault says what is wrong with the folder of a file, of which pattern is the name with %. A folder
-// that cannot be examined may belong to another user, and one that depends on the rank or the job may come.
+// folderFault says what is wrong with the folder of a file, of which pattern is the name with %. A
+// folder that cannot be examined may belong to another user, and one that depends on the rank or
+// the job may come.
 func folderFault(path, pattern string) (problem string) {
 	dir := filepath.Dir(path)
 	if strings.Contains(strings.ReplaceAll(filepath.Dir(pattern), "%%", ""), "%") {

@@ -82,8 +82,8 @@ var public = []string{
 	"calls", "short", "timeout", "start", "stop", "resume", "silence", "spin", "procs", "names", "tls", "mpicc",
 }
 
-// Open returns the job file without comments, and with … instead of strings that may be secret, such as
-// the values of env and the arguments of programs. It is empty in jobs without a file.
+// Open returns the job file without comments, and with … instead of strings that may be secret,
+// such as the values of env and the arguments of programs. It is empty in jobs without a file.
 func (j *Job) Open() string {
 	src := []byte(strings.Join(j.source, "\n") + "\n")
 	tokens, _ := hclsyntax.LexConfig(src, j.File, hcl.InitialPos) // a file with faults has no job

@@ -24,7 +24,8 @@ job { embedded_server {} }
 	return diags
 }
 
-// TestFilesThatAreNoFiles: a report would replace, and a timeline empty or block at, what is no regular file.
+// TestFilesThatAreNoFiles: a report would replace, and a timeline empty or block at, what is no
+// regular file.
 func TestFilesThatAreNoFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -387,7 +387,8 @@ func loopbackAt() kind {
 	})
 }
 
-// collectorAt is the base of the URLs of an OpenTelemetry collector. Secrets do not belong into job files.
+// collectorAt is the base of the URLs of an OpenTelemetry collector. Secrets do not belong into job
+// files.
 func collectorAt() kind {
 	return written("the URL of an OpenTelemetry collector", `"http://127.0.0.1:4318"`, func(s string) (any, *wrong) {
 		u, err := url.Parse(s)

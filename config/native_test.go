@@ -49,8 +49,8 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestNativeRoutes: the site's own MPI is first on the way from the site to itself unless a route of that
-// way says more, and on no other.
+// TestNativeRoutes: the site's own MPI is first on the way from the site to itself unless a route
+// of that way says more, and on no other.
 func TestNativeRoutes(t *testing.T) {
 	for routes, want := range map[string]struct {
 		native bool
@@ -88,7 +88,8 @@ func TestNativeRoutes(t *testing.T) {
 	}
 }
 
-// TestNativeAfterMemory: by default, shared memory comes before the site's own MPI, and nothing else does.
+// TestNativeAfterMemory: by default, shared memory comes before the site's own MPI, and nothing
+// else does.
 func TestNativeAfterMemory(t *testing.T) {
 	opt := testOptions()
 	opt.Builtins = append([]Builtin{{Name: "shm", Machine: true, Memory: true}}, two...)

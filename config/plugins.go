@@ -120,8 +120,8 @@ func pluginCalled(b *builder, name string) (*Plugin, bool) {
 	return &b.result.Plugins[i], true
 }
 
-// installed finds the binary of a transport whose plugin is the name of a plugin block; if it is not, the
-// result is false.
+// installed finds the binary of a transport whose plugin is the name of a plugin block; if it is
+// not, the result is false.
 func installed(s *siteDraft, in *block, t *Transport) bool {
 	p, ok := pluginCalled(s.builder, t.Plugin)
 	switch {

@@ -102,8 +102,8 @@ var notPrograms = []string{
 	"if", "fi", "for", "while", "until", "done", "case", "esac", "}", "true", "false", "wait", "read", "local", "eval",
 }
 
-// name returns the program's name without the folder; for an interpreter or a shell, that of the program
-// that it runs.
+// name returns the program's name without the folder; for an interpreter or a shell, that of the
+// program that it runs.
 func (p *Program) name() string {
 	switch {
 	case len(p.Command) > 0:
@@ -154,8 +154,8 @@ func inShell(args []string) string {
 	return ""
 }
 
-// inScript returns the name of the first program that a text for a shell starts, as far as that can be seen
-// without running it, or "".
+// inScript returns the name of the first program that a text for a shell starts, as far as that can
+// be seen without running it, or "".
 func inScript(text string) string {
 	for _, command := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(";&|\n()", r) }) {
 		words := strings.Fields(command)

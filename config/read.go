@@ -17,8 +17,8 @@ const (
 
 var errNoText = errors.New("it is no text")
 
-// ReadText returns the text of a job file. What is no regular file is an error, as is one that is too big
-// for a job file.
+// ReadText returns the text of a job file. What is no regular file is an error, as is one that is
+// too big for a job file.
 func ReadText(path string) ([]byte, error) { return readText(path, maxJobFile) }
 
 func readText(path string, most int) ([]byte, error) {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestRecordsOfAJobWithoutAFile: flags do what blocks of a file do, and say what is wrong with them.
+// TestRecordsOfAJobWithoutAFile: flags do what blocks of a file do, and say what is wrong with
+// them.
 func TestRecordsOfAJobWithoutAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {

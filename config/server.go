@@ -214,9 +214,9 @@ func (p Ports) Count() int { return int(p.Last) - int(p.First) + 1 }
 
 func (p Ports) has(port uint16) bool { return p.First <= port && port <= p.Last }
 
-// ports hands out the first ones of each range: those that other machines have to know before anything
-// listens, which are the server's, unless the launcher tells it to all sites, and the heads'. What is
-// left is for what listens at the first free port.
+// ports hands out the first ones of each range: those that other machines have to know before
+// anything listens, which are the server's, unless the launcher tells it to all sites, and the
+// heads'. What is left is for what listens at the first free port.
 func (b *builder) ports() {
 	next := make(map[Pos]int) // by range: number of ports already assigned
 	take := func(p Ports) uint16 {
@@ -261,8 +261,9 @@ func (b *builder) ports() {
 	}
 }
 
-// checkRanges reports ports that the file names although they are in a range, so that something else may
-// have taken them by then, and ranges that have ports in common where sites share an address.
+// checkRanges reports ports that the file names although they are in a range, so that something
+// else may have taken them by then, and ranges that have ports in common where sites share an
+// address.
 func (b *builder) checkRanges() {
 	ours := b.ours()
 	for i, s := range ours {

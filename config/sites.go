@@ -64,8 +64,8 @@ func without(all []*siteDraft) (list []*siteDraft) {
 	return list
 }
 
-// checkSpare reports what a spare site cannot have. It gives spare sites the client rank -1, and reports
-// that another site has none.
+// checkSpare reports what a spare site cannot have. It gives spare sites the client rank -1, and
+// reports that another site has none.
 func checkSpare(s *siteDraft) {
 	in := s.block
 	if !s.Spare {

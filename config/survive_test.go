@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRoutesThatSuspect: in a job that goes on without sites links resume by routes by which a plugin that is stopped would
-// be taken for lost. If the file does not want that, it is warned.
+// TestRoutesThatSuspect: in a job that goes on without sites links resume by routes by which a
+// plugin that is stopped would be taken for lost. If the file does not want that, it is warned.
 func TestRoutesThatSuspect(t *testing.T) {
 	const certificates = ` { config { cert = "site.pem"  key = "site.key"  ca = "job-ca.pem" } }`
 	opt := testOptions()
@@ -43,7 +43,8 @@ route "*" { ` + c.route + " }\n"
 	}
 }
 
-// TestDefaultRouteResumes: so they do where the file has no route, and only if it has none for all sites.
+// TestDefaultRouteResumes: so they do where the file has no route, and only if it has none for all
+// sites.
 func TestDefaultRouteResumes(t *testing.T) {
 	opt := testOptions()
 	opt.Builtins = []Builtin{{Name: "quic", NeedsBlock: true, Datagrams: true}}

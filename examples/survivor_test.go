@@ -36,8 +36,8 @@ func replaces(t *testing.T, name, flags string) (file string) {
 
 func TestSurvivorReplaces(t *testing.T) { survived(t, "6", replaces(t, "replace.hcl", `"-replace"`)) }
 
-// TestSurvivorReplacesTwice: one of those that were spawned is lost, too; those that are left, of both worlds, spawn
-// another one.
+// TestSurvivorReplacesTwice: one of those that were spawned is lost, too; those that are left, of
+// both worlds, spawn another one.
 func TestSurvivorReplacesTwice(t *testing.T) {
 	out, problems, status := node(t, "-config", replaces(t, "twice.hcl", `"-replace", "-twice"`))
 	if status != 3 {

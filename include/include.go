@@ -11,8 +11,8 @@ import _ "embed"
 //go:embed mpi.h
 var Header string
 
-// Generated is the text of mpi_generated.h, which mpi.h includes: the functions that follow from those of
-// mpi.h, and all by their names that begin with PMPI_. It is generated from Header.
+// Generated is the text of mpi_generated.h, which mpi.h includes: the functions that follow from
+// those of mpi.h, and all by their names that begin with PMPI_. It is generated from Header.
 //
 //go:embed mpi_generated.h
 var Generated string

@@ -216,7 +216,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNoWarnings: compilers warn of a pointer that is no array's where a parameter is declared as an array.
+// TestNoWarnings: compilers warn of a pointer that is no array's where a parameter is declared as
+// an array.
 func TestNoWarnings(t *testing.T) {
 	compile(t, "weights.c", `#include <mpi.h>
 int main(void) {

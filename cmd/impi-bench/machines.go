@@ -81,7 +81,8 @@ func (o *options) checkMachines() error {
 	return nil
 }
 
-// hosts writes a file of the first machines, in the form of Open MPI or MPICH, and counts their procs.
+// hosts writes a file of the first machines, in the form of Open MPI or MPICH, and counts their
+// procs.
 func (m *onMachines) hosts(form string, count int) (file string, procs int, err error) {
 	var b strings.Builder
 	for _, x := range m.all[:count] {
@@ -159,7 +160,8 @@ func (m *onMachines) starts(ctx context.Context, l launcher, n int, program []st
 	return cmd, nil
 }
 
-// The peer columns and ours that Slurm's own launcher starts, and ours from where salloc was called.
+// The peer columns and ours that Slurm's own launcher starts, and ours from where salloc was
+// called.
 const (
 	oursOutside = "impi by salloc"
 	oursBySrun  = "impi by srun"

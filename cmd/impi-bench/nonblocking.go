@@ -54,9 +54,10 @@ func (w *worker) begin(bench string, root int) (mpi.Request, error) {
 
 const overlapRounds = 21
 
-// overlap measures a number of iallreduces alone, and with computation between start and wait that takes as
-// long as they do, in turns. What the computation hides of the operation's time is the overlap, by the medians
-// of all rounds, where 1 is all of it: another program that ran in one of them must not decide.
+// overlap measures a number of iallreduces alone, and with computation between start and wait that
+// takes as long as they do, in turns. What the computation hides of the operation's time is the
+// overlap, by the medians of all rounds, where 1 is all of it: another program that ran in one of
+// them must not decide.
 func (w *worker) overlap(size int, target float64) error {
 	w.compute = 0
 	n, err := w.overlapIterations(target)

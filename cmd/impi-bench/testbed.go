@@ -91,8 +91,8 @@ func (b *testbed) sshMachines(counts []int) *onMachines {
 	return m
 }
 
-// slurmMachines starts a Slurm, and gets a job of it for each number of nodes. Launchers run as a batch
-// script does on the job's first node.
+// slurmMachines starts a Slurm, and gets a job of it for each number of nodes. Launchers run as a
+// batch script does on the job's first node.
 func (b *testbed) slurmMachines(counts []int) *onMachines {
 	most := slices.Max(counts)
 	c := slurmtest.Start(b, most)

@@ -63,7 +63,8 @@ func (v *vendor) block(name string) string {
 	return b.String()
 }
 
-// libraryContender is a command that measures what the plugin is made of, and prints figures as our loops do.
+// libraryContender is a command that measures what the plugin is made of, and prints figures as our
+// loops do.
 func (o *options) libraryContender() contender {
 	return contender{
 		name:  "library",

@@ -123,7 +123,7 @@ func (r *trial) try(_ []string, out, errOut io.Writer) (int, error) {
 	found, err := r.run(ctx, out, errOut)
 	switch {
 	case errors.Is(err, protocol.ErrNothing):
-		return 0, cmdline.Wrong(err)
+		return 0, cmdline.UsageError(err)
 	case err != nil:
 		return statusNone, err
 	}

@@ -43,7 +43,7 @@ func transportCommand() *cmdline.Command {
 		return nil
 	})
 	c.Check = func(paths []string) (err error) {
-		if err := cmdline.Exactly(1, "the path of one plugin")(paths); err != nil {
+		if err := cmdline.ExactArgs(1, "the path of one plugin")(paths); err != nil {
 			return err
 		}
 		if name, ok := strings.CutPrefix(paths[0], builtin); ok {

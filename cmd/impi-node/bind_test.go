@@ -69,8 +69,9 @@ func cpusOf(cores ...unix.CPUSet) string {
 	return strings.Join(list, ",")
 }
 
-// TestBindOnMachines: the procs of each machine have cores of that machine, however many procs and cores
-// the others have. A machine with fewer cores than procs says so, and its procs alone have all of them.
+// TestBindOnMachines: the procs of each machine have cores of that machine, however many procs and
+// cores the others have. A machine with fewer cores than procs says so, and its procs alone have
+// all of them.
 func TestBindOnMachines(t *testing.T) {
 	skips.Program(t, "taskset")
 	cores, err := launch.Cores()

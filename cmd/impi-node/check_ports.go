@@ -83,7 +83,7 @@ func (c *checker) sharedPorts() {
 
 func (c *checker) hostPorts(s config.Site, i int, add func(n int, proto string)) {
 	h := s.Hosts[i]
-	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)
+	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.DefaultFan}.Children(i)
 	if first < end && (i > 0 || s.Launch != nil && !s.Head.IsValid() && s.HeadName == "") {
 		add(1, "TCP")
 	}

@@ -23,8 +23,8 @@ var fenced = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```")
 // clustersDocument is docs/clusters.md, found before a test goes to another folder.
 var clustersDocument, _ = filepath.Abs("../../docs/clusters.md")
 
-// clusterRecipe puts a job file of docs/clusters.md and its key into a new folder, with impi-node and
-// impi-server, and gives the commands that the text has for that file. What stands in change is
+// clusterRecipe puts a job file of docs/clusters.md and its key into a new folder, with impi-node
+// and impi-server, and gives the commands that the text has for that file. What stands in change is
 // another thing on this machine.
 func clusterRecipe(t *testing.T, name string, change ...string) (dir string, commands []string) {
 	t.Helper()
@@ -105,7 +105,8 @@ func serverAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d", 100+pid>>16, pid>>8&255, pid&255)
 }
 
-// TestClustersBySlurm runs the commands for Slurm as they are written: two allocations of one Slurm.
+// TestClustersBySlurm runs the commands for Slurm as they are written: two allocations of one
+// Slurm.
 func TestClustersBySlurm(t *testing.T) {
 	c := slurmtest.Start(t, 4)
 	address := serverAddress()
@@ -160,7 +161,8 @@ func TestClustersBySSH(t *testing.T) {
 	wantBothSites(t, runLine(t, dir, on(machines[0]), commands[0]), runLine(t, dir, on(machines[3]), commands[1]), 6)
 }
 
-// TestClusterByMpirun runs the command for Open MPI as it is written, on three machines that share no files.
+// TestClusterByMpirun runs the command for Open MPI as it is written, on three machines that share
+// no files.
 func TestClusterByMpirun(t *testing.T) {
 	skips.Short(t)
 	mpirun, ssh := skips.ProgramOf(t, "mpirun.openmpi", "openmpi-bin"), skips.ProgramOf(t, "ssh", "openssh-client")
@@ -193,8 +195,8 @@ func TestClusterByMpirun(t *testing.T) {
 	}
 }
 
-// TestClustersOfPods runs the manifests that the commands for Kubernetes write, with the key put in by hand, on six
-// machines and with a name server that answers late.
+// TestClustersOfPods runs the manifests that the commands for Kubernetes write, with the key put in
+// by hand, on six machines and with a name server that answers late.
 func TestClustersOfPods(t *testing.T) {
 	checker := manifesttest.Checker(t, manifestCheck)
 	machines := netns.New(t, 6)
@@ -219,8 +221,8 @@ func TestClustersOfPods(t *testing.T) {
 	ends(nodes)
 }
 
-// TestClustersOfAllocations runs the file for Nomad as its manifests start it, in network namespaces with the
-// variable of an allocation's index and a name server that answers late.
+// TestClustersOfAllocations runs the file for Nomad as its manifests start it, in network
+// namespaces with the variable of an allocation's index and a name server that answers late.
 func TestClustersOfAllocations(t *testing.T) {
 	machines := netns.New(t, 6)
 	t.Setenv(envDNS, "10.77.0.1:5300")

@@ -68,7 +68,7 @@ var meantBy = map[string][]string{
 var completionHelp string
 
 func listJobs(_ []string, out, _ io.Writer) (int, error) {
-	c := links.NewChoice()
+	c := links.NewSelection()
 	for _, j := range links.Merge(links.Survey(context.Background(), host.RunDirs(c.RunDir, c.UID), c.Deadline, links.Request{Here: true})) {
 		fmt.Fprintln(out, j.Name)
 	}

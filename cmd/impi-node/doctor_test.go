@@ -9,8 +9,9 @@ import (
 	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
-// TestDoctorReaches: the doctor on one machine of a site says which ports of the other machines it does not
-// reach: one behind a firewall that rejects, or drops, and those of a machine without a network.
+// TestDoctorReaches: the doctor on one machine of a site says which ports of the other machines it
+// does not reach: one behind a firewall that rejects, or drops, and those of a machine without a
+// network.
 func TestDoctorReaches(t *testing.T) {
 	file, machines := fixedPorts(t, "")
 	examined := func(on int) string {

@@ -39,9 +39,9 @@ func TestDrainCommand(t *testing.T) {
 	}
 }
 
-// TestDrainOnMachines: the command is given on another machine than the host's. The links of its procs to
-// all other machines leave the plugin while messages go to and fro, nothing of them is lost, and the
-// plugin's process is replaced while nothing uses it.
+// TestDrainOnMachines: the command is given on another machine than the host's. The links of its
+// procs to all other machines leave the plugin while messages go to and fro, nothing of them is
+// lost, and the plugin's process is replaced while nothing uses it.
 func TestDrainOnMachines(t *testing.T) {
 	plugins := t.TempDir()
 	chaosPlugin(t, plugins, "chaos")

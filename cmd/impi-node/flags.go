@@ -60,7 +60,8 @@ func (o *options) flags() *flag.FlagSet {
 	return f
 }
 
-// filled is a text that is not empty: without one, what is asked for would be left out without a word.
+// filled is a text that is not empty: without one, what is asked for would be left out without a
+// word.
 type filled string
 
 func (v *filled) String() string { return string(*v) }
@@ -87,7 +88,7 @@ func (o *options) complete(command []string) error {
 	o.command = command
 	for _, value := range []*string{&o.programs, &o.on} {
 		var err error
-		if *value, err = mpiexec.Reveal(*value); err != nil {
+		if *value, err = mpiexec.FlagFromEnviron(*value); err != nil {
 			return err
 		}
 		o.typed = append(o.typed, *value)
@@ -174,7 +175,8 @@ func (o *options) apply(s *config.Site) {
 	}
 }
 
-// args returns the flags with which to start a node. mpiexec.Hide keeps them off the command line.
+// args returns the flags with which to start a node. mpiexec.FlagsToEnviron keeps them off the
+// command line.
 func (o *options) args(p nodeSpec) []string {
 	args := []string{"-config", o.file, "-site", p.site.Name}
 	if o.file == "" {
@@ -206,8 +208,8 @@ func (o *options) args(p nodeSpec) []string {
 	return args
 }
 
-// asTyped returns this process's own arguments; values that mpiexec.Hide has moved into the
-// environment are back in their places.
+// asTyped returns this process's own arguments; values that mpiexec.FlagsToEnviron has moved into
+// the environment are back in their places.
 func (o *options) asTyped() (args, environ []string) {
 	args = slices.Clone(os.Args[1:])
 	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
@@ -218,7 +220,7 @@ func (o *options) asTyped() (args, environ []string) {
 			args[i+1] = o.typed[1]
 		}
 	}
-	return mpiexec.Hide(args)
+	return mpiexec.FlagsToEnviron(args)
 }
 
 // logger makes the log of a launcher, with the settings of its first site. The caller closes the

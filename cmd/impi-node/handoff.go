@@ -141,7 +141,8 @@ func (h *handoff) report(err error) int {
 	return o.Status
 }
 
-// reloaded tells the launcher, which may run the job's server, that the job file has changed. h may be nil.
+// reloaded tells the launcher, which may run the job's server, that the job file has changed. h may
+// be nil.
 func (h *handoff) reloaded() {
 	if h != nil {
 		_ = json.NewEncoder(h.conn).Encode(news{Reloaded: true}) // the launcher may have ended

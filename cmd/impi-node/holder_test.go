@@ -13,8 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/loopback"
 )
 
-// TestPortsOfTheRunningJob: while the job of a file runs, that its ports are taken is a warning that names its node,
-// for validate and doctor, which goes on. If somebody else has a port, it is a fault.
+// TestPortsOfTheRunningJob: while the job of a file runs, that its ports are taken is a warning
+// that names its node, for validate and doctor, which goes on. If somebody else has a port, it is a
+// fault.
 func TestPortsOfTheRunningJob(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -81,8 +82,8 @@ func TestPortOfAnotherJob(t *testing.T) {
 	}
 }
 
-// TestStatusOfAStoppedNode: what is known from before is told of a node that does not answer: its procs with their
-// process IDs, and its job's server.
+// TestStatusOfAStoppedNode: what is known from before is told of a node that does not answer: its
+// procs with their process IDs, and its job's server.
 func TestStatusOfAStoppedNode(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -112,7 +113,8 @@ func TestStatusOfAStoppedNode(t *testing.T) {
 	}
 }
 
-// TestWatchedEnd: status -watch says how a job has ended, and its exit status is another one after a failure.
+// TestWatchedEnd: status -watch says how a job has ended, and its exit status is another one after
+// a failure.
 func TestWatchedEnd(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch/engine"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // hostVerb is the command with which the head of a site starts impi-node for another host.
@@ -52,14 +52,14 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 		listener: p.clusterConfig.Listener, cancel: cancel, limit: job.Limits.Stop,
 		over: make(chan struct{}), left: make(chan struct{}), head: p.order == nil, parts: x.Share.divide(x.Fanout),
 	}
-	ends := make(chan member.HostEnd, len(p.site.Hosts))
+	ends := make(chan client.HostEnd, len(p.site.Hosts))
 	p.clusterConfig.Ends = ends
 	words := make([]stderrTail, len(l.parts))
 	command.Output = func(machine int) (stdout, stderr io.Writer) { return nil, &words[machine] }
 	said := false
 	command.Failing = func(err error) {
 		said = true
-		ends <- member.HostEnd{Host: -1, Why: err}
+		ends <- client.HostEnd{Host: -1, Why: err}
 	}
 	var first []config.Host
 	for _, part := range l.parts {
@@ -78,7 +78,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 				err = fmt.Errorf("limits { start = %q } has passed: %w", job.Limits.Start, err)
 			}
 			if !said {
-				ends <- member.HostEnd{Host: -1, Why: err}
+				ends <- client.HostEnd{Host: -1, Why: err}
 			}
 			return
 		}
@@ -88,7 +88,7 @@ func launchHosts(o *options, job *config.Job, p *nodeSpec, names map[string]neti
 }
 
 // hear passes on how the nodes end, and ends them if they do not end in time.
-func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, words []stderrTail) {
+func (l *launching) hear(started *engine.Started, ends chan<- client.HostEnd, words []stderrTail) {
 	left := l.left
 	var late <-chan time.Time
 	for {
@@ -97,7 +97,7 @@ func (l *launching) hear(started *engine.Started, ends chan<- member.HostEnd, wo
 			if !more {
 				return
 			}
-			ends <- member.HostEnd{Host: l.parts[e.Machine].First, Why: words[e.Machine].explain(e)}
+			ends <- client.HostEnd{Host: l.parts[e.Machine].First, Why: words[e.Machine].explain(e)}
 		case <-left:
 			left, late = nil, time.After(l.limit)
 		case <-late:

@@ -12,12 +12,12 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// manyHosts are so many that channels are made on demand, and the tree of a site's hosts has two levels
-// below its head.
+// manyHosts are so many that channels are made on demand, and the tree of a site's hosts has two
+// levels below its head.
 const manyHosts = 72
 
-// hostByHost starts a job of sites, with so many hosts together, each of one proc with a node of its own:
-// on addresses of the loopback network that no other process of tests uses.
+// hostByHost starts a job of sites, with so many hosts together, each of one proc with a node of
+// its own: on addresses of the loopback network that no other process of tests uses.
 func hostByHost(t *testing.T, mode string, sites, hosts int) (prefix string, nodes []*machineNode) {
 	t.Helper()
 	self, err := os.Executable()
@@ -85,8 +85,8 @@ func TestManyHosts(t *testing.T) {
 	}
 }
 
-// TestManyHostsLoseOne: all hosts of a large site say which one is lost, by which others were connected
-// with the head.
+// TestManyHostsLoseOne: all hosts of a large site say which one is lost, by which others were
+// connected with the head.
 func TestManyHostsLoseOne(t *testing.T) {
 	soak.Only(t, fmt.Sprintf("it starts %d nodes", manyHosts))
 	const lost = 1

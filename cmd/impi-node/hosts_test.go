@@ -167,8 +167,8 @@ func TestLauncherBySSHKilled(t *testing.T) {
 	}
 }
 
-// TestHostThatDoesNotReachItsHead: a host that an engine has started knows that its head listens. It
-// gives up, and the head ends with both addresses, long before the limit of the start.
+// TestHostThatDoesNotReachItsHead: a host that an engine has started knows that its head listens.
+// It gives up, and the head ends with both addresses, long before the limit of the start.
 func TestHostThatDoesNotReachItsHead(t *testing.T) {
 	file, machines := sshJob(t, 3, "10.77.0.[1-3]", "")
 	b, err := os.ReadFile(file)

@@ -152,7 +152,8 @@ func startKubelet(t *testing.T, checker, manifest, mode string, machines []*netn
 	return k
 }
 
-// imageOf makes the root folder of containers. It has the folders of this computer that programs need.
+// imageOf makes the root folder of containers. It has the folders of this computer that programs
+// need.
 func imageOf(t *testing.T, mode string) (image string) {
 	t.Helper()
 	self, err := os.Executable()

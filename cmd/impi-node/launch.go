@@ -129,7 +129,7 @@ func startSite(l *launch.Launcher, o *options, job *config.Job, x nodeSpec, s *s
 			return nil, err
 		}
 	}
-	args, environ := mpiexec.Hide(o.args(x))
+	args, environ := mpiexec.FlagsToEnviron(o.args(x))
 	p, err := l.Start(launch.Spec{
 		Path: self, Args: append([]string{"impi-node"}, args...),
 		Env:   slices.Concat(os.Environ(), environ, []string{procs.HandoffVariable + "=3"}),
@@ -162,9 +162,10 @@ func holdsStdin(job *config.Job, site config.Site) bool {
 
 // await waits for all nodes and reads their last messages. If one fails before the job has begun
 // there, it calls endOthers after a while, because nodes that do not learn of the failure from the
-// server would wait for that site. With survive the others go on without a node that has died. reloaded is
-// called when a site has taken changes of the job file, lost when a node has heard that procs are lost, and
-// spare when the node of a spare site has failed, which is no matter of the others.
+// server would wait for that site. With survive the others go on without a node that has died.
+// reloaded is called when a site has taken changes of the job file, lost when a node has heard that
+// procs are lost, and spare when the node of a spare site has failed, which is no matter of the
+// others.
 func await(running []*siteProcess, endOthers func(), reloaded func(site string), lost func(wire.Lost), spare func(site string, o outcome), survive bool) {
 	var wg sync.WaitGroup
 	var ended atomic.Int32
@@ -271,7 +272,8 @@ func endAll(running []*siteProcess) {
 	await(running, func() {}, func(string) {}, func(wire.Lost) {}, func(string, outcome) {}, false)
 }
 
-// mostNews bounds what a node tells its launcher, in bytes: a line for each proc that is lost by itself.
+// mostNews bounds what a node tells its launcher, in bytes: a line for each proc that is lost by
+// itself.
 const mostNews = 64 << 20
 
 // lossLog logs each loss once, though every node of a launcher reports it.
@@ -284,7 +286,7 @@ type lossLog struct {
 func (l *lossLog) say(x wire.Lost) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, news := range l.losses.Take(x) {
+	for _, news := range l.losses.Add(x) {
 		l.log.Warn(node.GoesOnWithout, "first_rank", news.First, "last_rank", news.Last, "reason", news.Text)
 	}
 }

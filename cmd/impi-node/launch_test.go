@@ -46,7 +46,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeOfSurvivors: a node that has died is to blame, and the job went on without its site if others say so.
+// TestJudgeOfSurvivors: a node that has died is to blame, and the job went on without its site if
+// others say so.
 func TestJudgeOfSurvivors(t *testing.T) {
 	died := func() *siteProcess {
 		return &siteProcess{site: config.Site{Hosts: []config.Host{{Procs: 4}}}, outcome: outcome{Text: "its node was killed", Status: 137}}

@@ -25,14 +25,14 @@ const (
 var linksHelp string
 
 type linksOptions struct {
-	*links.Choice
+	*links.Selection
 	explain, measure, json, all, here bool
 
 	keep string
 }
 
 func linksCommand() *cmdline.Command {
-	o := &linksOptions{Choice: links.NewChoice()}
+	o := &linksOptions{Selection: links.NewSelection()}
 	c := &cmdline.Command{Name: "links", Help: linksHelp, Flags: cmdline.NewFlags(), Run: o.run}
 	o.AddFlags(c)
 	o.AddPIDAndDeadline(c)
@@ -53,7 +53,7 @@ func (o *linksOptions) run(_ []string, out, errw io.Writer) (int, error) {
 		return statusUsage, errors.New("-keep keeps what -measure measures: give both")
 	}
 	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, AllUpTo: fewPairs, Here: o.here, Sites: !o.here})
-	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Wants(&j) })
+	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Includes(&j) })
 	if len(jobs) == 0 {
 		return statusNoJob, errors.New(o.nothing(len(found)))
 	}
@@ -81,8 +81,8 @@ func (o *linksOptions) run(_ []string, out, errw io.Writer) (int, error) {
 	return linksStatus(jobs), nil
 }
 
-// keep adds what was measured between sites to a file, for protocol { measured } of later jobs. It returns
-// what it has added.
+// keep adds what was measured between sites to a file, for protocol { measured } of later jobs. It
+// returns what it has added.
 func keep(path string, jobs []links.Job, now time.Time) (kept []measured.Pair, err error) {
 	f, err := measured.Read(path)
 	if err != nil {

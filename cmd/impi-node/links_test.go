@@ -161,8 +161,8 @@ func TestLinksShowsAJob(t *testing.T) {
 	}
 }
 
-// TestCollectivesByWhatWasMeasured: a job that is measured writes a file, and the next one decides by it; a file
-// can decide otherwise.
+// TestCollectivesByWhatWasMeasured: a job that is measured writes a file, and the next one decides
+// by it; a file can decide otherwise.
 func TestCollectivesByWhatWasMeasured(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "kept.json")
 	says := func(r *running, want string) {

@@ -22,7 +22,7 @@ import (
 	"github.com/openimpi/impi/internal/doctor"
 	"github.com/openimpi/impi/internal/listen"
 	"github.com/openimpi/impi/internal/operator/reload"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
@@ -56,9 +56,9 @@ func checkPort(a netip.AddrPort) error {
 
 // load reads and checks a job file, including the transports' settings. ports selects the listeners
 // load reads and checks a job file, including the transports' settings. ports selects the listeners
-// whose ports are checked; nil means none. With try, one that a node of the same job has is no fault,
-// and plugins are started and asked for their settings, until ctx ends. addresses are those of host
-// names. site is the only site to run, or "".
+// whose ports are checked; nil means none. With try, one that a node of the same job has is no
+// fault, and plugins are started and asked for their settings, until ctx ends. addresses are those
+// of host names. site is the only site to run, or "".
 func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addresses map[string]netip.Addr, ports func(netip.AddrPort) bool, site string, try bool) (*config.Job, config.Diagnostics) {
 	opt := loadOptions()
 	opt.Local, opt.Addresses, opt.Allocation = isLocal, addresses, allocated(site)
@@ -83,8 +83,8 @@ func load(ctx context.Context, path string, isLocal func(netip.Addr) bool, addre
 	return finishLoad(ctx, job, found, isLocal, try)
 }
 
-// source says how a node reads its job file again, with the addresses of host names that it has found.
-// It is nil if there is none.
+// source says how a node reads its job file again, with the addresses of host names that it has
+// found. It is nil if there is none.
 func (o *options) source(job *config.Job, name string, addresses map[string]netip.Addr) *reload.Source {
 	if job.File == "" {
 		return nil
@@ -190,7 +190,7 @@ var validateHelp string
 func validateCommand(std streams) *cmdline.Command {
 	c := &cmdline.Command{Name: "validate", Help: validateHelp, Args: cmdline.File, Flags: cmdline.NewFlags()}
 	asJSON := c.Flags.Bool("json", false, "")
-	c.Check = cmdline.Exactly(1, "one job file")
+	c.Check = cmdline.ExactArgs(1, "one job file")
 	c.Run = func(args []string, _, _ io.Writer) (int, error) { return validate(args[0], *asJSON, std) }
 	return c
 }
@@ -269,7 +269,7 @@ func plural(n int, thing string) string {
 // useNetwork makes the hosts of p listen and dial at their addresses in the site's network. Their
 // names stay the same, and so does c, which was made from the addresses in the file; it is nil for
 // a node that runs its whole site.
-func useNetwork(p *nodeSpec, c *member.ClusterConfig) error {
+func useNetwork(p *nodeSpec, c *client.ClusterConfig) error {
 	if p.site.Network == (config.Network{}) {
 		return nil
 	}

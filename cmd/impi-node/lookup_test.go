@@ -42,8 +42,8 @@ func askTestDNS(address string) {
 
 // nameServer knows names of the zone impi.test: node7 is 10.77.0.7, lo7 is 127.0.0.7 and both7
 // both of them and an address that no machine has. Pods alpha-0.alpha, ... are 10.77.0.1 and the
-// following, beta-0.beta, ... 10.77.0.4, and so are alpha-0.service.consul and its like. To the first questions about each name it answers that there
-// is no such name.
+// following, beta-0.beta, ... 10.77.0.4, and so are alpha-0.service.consul and its like. To the
+// first questions about each name it answers that there is no such name.
 type nameServer struct {
 	conn  net.PacketConn
 	late  int

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
-// programApart is where impi-node, and the procs' program, are on machines that are apart. nodeApart is
-// impi-node for who does not pass the environment of tests on.
+// programApart is where impi-node, and the procs' program, are on machines that are apart.
+// nodeApart is impi-node for who does not pass the environment of tests on.
 const (
 	programApart = "/tmp/impi-node"
 	nodeApart    = "/tmp/node"
@@ -131,8 +131,8 @@ func enterBy(t *testing.T, machines []*netns.Machine) (command string) {
 	return command
 }
 
-// TestLaunchByExec: one command at each head starts the nodes of its site's other machines by a command
-// of the site's own, and nothing is on those but impi-node and the program.
+// TestLaunchByExec: one command at each head starts the nodes of its site's other machines by a
+// command of the site's own, and nothing is on those but impi-node and the program.
 func TestLaunchByExec(t *testing.T) {
 	const enter = "/tmp/enter"
 	machines := jobApart(t, fmt.Sprintf("launch \"exec\" { command = [%q, \"{host}\"] }", enter), 0, 3)

@@ -17,8 +17,8 @@ import (
 // losses are the ways in which a machine is lost.
 var losses = map[string]func(m *netns.Machine){"crash": (*netns.Machine).Crash, "cable": (*netns.Machine).Cut}
 
-// lookThere is what is said to be done about a lost machine. Of a site whose connection ends, the server says no
-// more than that and its address.
+// lookThere is what is said to be done about a lost machine. Of a site whose connection ends, the
+// server says no more than that and its address.
 var lookThere = regexp.MustCompile("killed, the machine was restarted or its network is down|its machine or the network between is down|at 10.77.0.4:[0-9]+: connection was lost before FINI")
 
 // wantLoss waits for the nodes, and wants each but the lost one to end with a
@@ -47,8 +47,8 @@ func wantLoss(t *testing.T, machines []*netns.Machine, nodes []*machineNode, los
 	lost.Crash()
 }
 
-// TestHeadLost: a machine with the head of a site that crashes or is cut off ends the job, with the job's
-// server on it or without. All others say which it was, and nothing is left of them.
+// TestHeadLost: a machine with the head of a site that crashes or is cut off ends the job, with the
+// job's server on it or without. All others say which it was, and nothing is left of them.
 func TestHeadLost(t *testing.T) {
 	t.Parallel()
 	for name, how := range losses {
@@ -137,9 +137,9 @@ func awaitGoesOn(t *testing.T, nodes []*machineNode) {
 	}
 }
 
-// TestServerLost: a job that runs goes on when a machine with an impi-server crashes or is cut off, and
-// ends in order, or names the machine that is lost later. If the server is lost when one site has
-// joined, all nodes of that site say where it was, and nothing is left of them.
+// TestServerLost: a job that runs goes on when a machine with an impi-server crashes or is cut off,
+// and ends in order, or names the machine that is lost later. If the server is lost when one site
+// has joined, all nodes of that site say where it was, and nothing is left of them.
 func TestServerLost(t *testing.T) {
 	t.Parallel()
 	for name, how := range losses {
@@ -170,8 +170,9 @@ func TestServerLost(t *testing.T) {
 	}
 }
 
-// TestServerKilledAndBack: a job goes on when impi-server is killed, and when another one comes up at the
-// address, which has nothing to do with the job. impi-node status says at each host what has become of it.
+// TestServerKilledAndBack: a job goes on when impi-server is killed, and when another one comes up
+// at the address, which has nothing to do with the job. impi-node status says at each host what has
+// become of it.
 func TestServerKilledAndBack(t *testing.T) {
 	program := buildServer(t)
 	for name, more := range map[string]string{"not resumed": "", "resumed": `route "*" { resume = true }`} {
@@ -209,8 +210,8 @@ func TestServerKilledAndBack(t *testing.T) {
 	}
 }
 
-// TestFirstServerDown: of a list of servers the first one is on a machine that is not there, or nobody
-// listens at its port.
+// TestFirstServerDown: of a list of servers the first one is on a machine that is not there, or
+// nobody listens at its port.
 func TestFirstServerDown(t *testing.T) {
 	program := buildServer(t)
 	for name, first := range map[string]string{"no machine": "10.77.0.99:7800", "no server": "10.77.0.7:7801"} {
@@ -230,8 +231,8 @@ func TestFirstServerDown(t *testing.T) {
 	}
 }
 
-// TestLauncherWithServerLost: a launcher with the job's server takes its sites with it, and a site on another
-// machine ends and says on which machine it has lost them.
+// TestLauncherWithServerLost: a launcher with the job's server takes its sites with it, and a site
+// on another machine ends and says on which machine it has lost them.
 func TestLauncherWithServerLost(t *testing.T) {
 	machines := netns.New(t, 2)
 	self, err := os.Executable()

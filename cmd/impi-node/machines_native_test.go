@@ -23,8 +23,8 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// nativeApart is a job of a site of Open MPI on two machines that share no files, and of one of MPICH on
-// another machine, with a program. more are words for Open MPI's launcher.
+// nativeApart is a job of a site of Open MPI on two machines that share no files, and of one of
+// MPICH on another machine, with a program. more are words for Open MPI's launcher.
 func nativeApart(t *testing.T, program string, more ...string) []*netns.Machine {
 	t.Helper()
 	for _, cc := range []string{"mpicc.openmpi", "mpicc.mpich"} {
@@ -73,8 +73,8 @@ program {
 	return machines
 }
 
-// TestNativeSitesOfSeveralMachines: the head has the launcher start the procs of all hosts of its site,
-// each of whose nodes has made the shim for itself.
+// TestNativeSitesOfSeveralMachines: the head has the launcher start the procs of all hosts of its
+// site, each of whose nodes has made the shim for itself.
 func TestNativeSitesOfSeveralMachines(t *testing.T) {
 	machines := nativeApart(t, "sum")
 	nodes := make([]*machineNode, 3)
@@ -100,8 +100,8 @@ func TestNativeSitesOfSeveralMachines(t *testing.T) {
 	}
 }
 
-// TestNativeLinksOfSeveralMachines: procs of one machine use shared memory, and those of two machines the
-// site's own MPI, for which links has the reasons.
+// TestNativeLinksOfSeveralMachines: procs of one machine use shared memory, and those of two
+// machines the site's own MPI, for which links has the reasons.
 func TestNativeLinksOfSeveralMachines(t *testing.T) {
 	machines := nativeApart(t, "exchange")
 	nodes := make([]*machineNode, 3)
@@ -142,8 +142,8 @@ func TestNativeLinksOfSeveralMachines(t *testing.T) {
 	ends(nodes)
 }
 
-// TestNativeProcsOnOtherHosts: the operator is told where a launcher has placed procs that the file has
-// elsewhere.
+// TestNativeProcsOnOtherHosts: the operator is told where a launcher has placed procs that the file
+// has elsewhere.
 func TestNativeProcsOnOtherHosts(t *testing.T) {
 	machines := nativeApart(t, "sum", "--map-by", "node")
 	nodes := make([]*machineNode, 3)
@@ -161,11 +161,12 @@ func TestNativeProcsOnOtherHosts(t *testing.T) {
 	}
 }
 
-// theirs are files that Open MPI and MPICH may leave behind if their processes are killed: folders of sessions,
-// and shared memory. They do so without impi, too.
+// theirs are files that Open MPI and MPICH may leave behind if their processes are killed: folders
+// of sessions, and shared memory. They do so without impi, too.
 var theirs = regexp.MustCompile(`^/(tmp/ompi\.|dev/shm/(vader_segment|sm_segment|mpich_))`)
 
-// TestNothingIsLeftOfNativeSites: whatever is killed, on no machine a process is left, nor a file of ours.
+// TestNothingIsLeftOfNativeSites: whatever is killed, on no machine a process is left, nor a file
+// of ours.
 func TestNothingIsLeftOfNativeSites(t *testing.T) {
 	node := func(line, env string) bool { return strings.Contains(line, "-config\x00") }
 	proc := func(line, env string) bool {
@@ -245,8 +246,8 @@ func filesOn(t *testing.T, m *netns.Machine) (files []string) {
 	return files
 }
 
-// TestNativePhasesOfSeveralMachines: members of two machines do the part inside of their site by the site's MPI,
-// those that share memory among them.
+// TestNativePhasesOfSeveralMachines: members of two machines do the part inside of their site by
+// the site's MPI, those that share memory among them.
 func TestNativePhasesOfSeveralMachines(t *testing.T) {
 	machines := nativeApart(t, "sum")
 	shim := filepath.Join(t.TempDir(), "shim.so")

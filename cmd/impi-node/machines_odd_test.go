@@ -94,8 +94,8 @@ func builtWith(t *testing.T, file, was, is string) (path string) {
 	return path
 }
 
-// TestMachineThatDoesNotFit: a machine whose network, file, key or release does not fit ends the start
-// of its site at once, on all machines of it, with its name and its own reason.
+// TestMachineThatDoesNotFit: a machine whose network, file, key or release does not fit ends the
+// start of its site at once, on all machines of it, with its name and its own reason.
 func TestMachineThatDoesNotFit(t *testing.T) {
 	for name, c := range map[string]struct {
 		change, by   string // in the file of the one machine

@@ -58,7 +58,8 @@ program { command = [%q] }
 	return filepath.Join(dir, "job.hcl"), machines
 }
 
-// drop makes what a machine sends from a TCP port to an address vanish, as a firewall that drops does.
+// drop makes what a machine sends from a TCP port to an address vanish, as a firewall that drops
+// does.
 func drop(t *testing.T, m *netns.Machine, port int, to string) {
 	t.Helper()
 	out, err := m.Command(t.Context(), "ip", "rule", "add", "to", to, "ipproto", "tcp", "sport", fmt.Sprint(port), "blackhole").CombinedOutput()
@@ -122,8 +123,8 @@ func TestAgentPortClosed(t *testing.T) {
 // before any proc needs it.
 func TestDirectPortClosed(t *testing.T) {
 	t.Parallel()
-	if dial.Reach > 5*time.Second {
-		t.Errorf("it is named after %v", dial.Reach)
+	if dial.ReachLimit > 5*time.Second {
+		t.Errorf("it is named after %v", dial.ReachLimit)
 	}
 	for _, how := range []string{"reject", "drop"} {
 		for _, c := range []struct{ to, from int }{{1, 2}, {2, 1}} {
@@ -139,7 +140,7 @@ func TestDirectPortClosed(t *testing.T) {
 				}
 				ends(nodes)
 				log := nodes[0].err.String()
-				wantLine(t, "the head", log, "[WARN]", "host="+from.Address, "within="+dial.Reach.String(), "from="+from.Address,
+				wantLine(t, "the head", log, "[WARN]", "host="+from.Address, "within="+dial.ReachLimit.String(), "from="+from.Address,
 					fmt.Sprintf("tcp at %s:%d/8: ", to.Address, directPort), openPortRange)
 				if n := strings.Count(log, "direct links cannot be dialled"); n != 1 {
 					t.Errorf("the head has %d such warnings", n)

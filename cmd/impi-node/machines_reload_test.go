@@ -25,8 +25,8 @@ func (n *machineNode) reloadOn(t *testing.T, m *netns.Machine) (status int, out,
 	return n.command(t, m, "reload")
 }
 
-// TestReloadOnMachines: the hosts of a site, each with a file of its own, change together or not at all,
-// from whichever of them the command comes.
+// TestReloadOnMachines: the hosts of a site, each with a file of its own, change together or not at
+// all, from whichever of them the command comes.
 func TestReloadOnMachines(t *testing.T) {
 	machines := jobApart(t, "", 0, 1, 2, 3, 4, 5)
 	nodes := make([]*machineNode, 6)
@@ -64,7 +64,8 @@ func TestReloadOnMachines(t *testing.T) {
 	}
 }
 
-// TestReloadOfHostsWithoutFiles: hosts that the head has started by an engine get the text of its file.
+// TestReloadOfHostsWithoutFiles: hosts that the head has started by an engine get the text of its
+// file.
 func TestReloadOfHostsWithoutFiles(t *testing.T) {
 	const enter = "/tmp/enter"
 	machines := jobApart(t, fmt.Sprintf("launch \"exec\" { command = [%q, \"{host}\"] }", enter), 0, 3)
@@ -89,8 +90,8 @@ func TestReloadOfHostsWithoutFiles(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfMachinesReplaced: when all hosts of a site have certificates of another CA, and no
-// longer those of before, their connections with the head are made anew, and the job goes on.
+// TestCertificatesOfMachinesReplaced: when all hosts of a site have certificates of another CA, and
+// no longer those of before, their connections with the head are made anew, and the job goes on.
 func TestCertificatesOfMachinesReplaced(t *testing.T) {
 	machines := machinesApart(t, 3)
 	put := func(ca *pki.Authority) {

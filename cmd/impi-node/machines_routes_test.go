@@ -57,8 +57,9 @@ func TestSignalReachesAllMachines(t *testing.T) {
 	}
 }
 
-// TestMachineThatDoesNotReachItsHead: a host whose packets to the port of the head vanish says so with
-// both addresses while it waits, and the head, which cannot know more, that nothing came there.
+// TestMachineThatDoesNotReachItsHead: a host whose packets to the port of the head vanish says so
+// with both addresses while it waits, and the head, which cannot know more, that nothing came
+// there.
 func TestMachineThatDoesNotReachItsHead(t *testing.T) {
 	t.Parallel()
 	file, machines := machineJob(t, "limits { start = \"15s\" }\n")

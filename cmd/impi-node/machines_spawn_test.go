@@ -16,8 +16,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// spawnTree is a program whose procs spawn as spawnOrders says: procs at a host, and then by whom. The
-// children say on which machine they run.
+// spawnTree is a program whose procs spawn as spawnOrders says: procs at a host, and then by whom.
+// The children say on which machine they run.
 func spawnTree() error {
 	if parent := mpi.Parent(); parent != nil {
 		at, err := machineAddress()
@@ -86,8 +86,8 @@ func spawnTree() error {
 	return nil
 }
 
-// awaitEnd has all ranks wait until processes that rank 0 knows have ended: a spawn waits for their slots
-// for two seconds only. All machines of a test have the same processes.
+// awaitEnd has all ranks wait until processes that rank 0 knows have ended: a spawn waits for their
+// slots for two seconds only. All machines of a test have the same processes.
 func awaitEnd(pids []int64) error {
 	for _, pid := range pids {
 		for pid > 0 && unix.Kill(int(pid), 0) == nil {
@@ -116,8 +116,9 @@ func spawnOnce(flag string) error {
 	return children.Disconnect()
 }
 
-// Variables of spawnTree: "root:procs:host" for each spawn, where host "-" stands for none; that the
-// procs stay connected with those that they have spawned; and that these go on when the job is over.
+// Variables of spawnTree: "root:procs:host" for each spawn, where host "-" stands for none; that
+// the procs stay connected with those that they have spawned; and that these go on when the job is
+// over.
 const (
 	spawnOrders = "IMPI_TEST_SPAWN"
 	stayWith    = "IMPI_TEST_STAY"
@@ -225,8 +226,9 @@ func TestMachineLostWithSpawned(t *testing.T) {
 	}
 }
 
-// TestSpawnAfterTheJob: procs that outlive the job that has spawned them spawn others, on the machines
-// that are still there: the head stays, on which nothing runs, and the third machine has left.
+// TestSpawnAfterTheJob: procs that outlive the job that has spawned them spawn others, on the
+// machines that are still there: the head stays, on which nothing runs, and the third machine has
+// left.
 func TestSpawnAfterTheJob(t *testing.T) {
 	flag := filepath.Join(t.TempDir(), "go")
 	t.Setenv(spawnOrders, "0:1:10.77.0.2")

@@ -13,7 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/netns"
 )
 
-// losesMachine has the procs that are left after the loss of others shrink the world and add up in it.
+// losesMachine has the procs that are left after the loss of others shrink the world and add up in
+// it.
 func losesMachine(ranks string) {
 	w := mpi.World()
 	var first, last int
@@ -65,8 +66,9 @@ const (
 	surviveLimit = "limits {\n  start   = \"5m\"\n  silence = \"6s\"\n}"
 )
 
-// strike has a machine be lost when all procs are ready, and wants those that are left to go on, and no process to
-// stay on any machine. nodes are those that the test has started, by their machines.
+// strike has a machine be lost when all procs are ready, and wants those that are left to go on,
+// and no process to stay on any machine. nodes are those that the test has started, by their
+// machines.
 func (c machineLoss) strike(t *testing.T, machines []*netns.Machine, nodes map[int]*machineNode, how func(*netns.Machine)) {
 	t.Helper()
 	for rank := range 12 {
@@ -102,8 +104,9 @@ func (c machineLoss) strike(t *testing.T, machines []*netns.Machine, nodes map[i
 	machines[c.machine].Crash()
 }
 
-// TestMachineLostAndTheJobGoesOn: of two sites of three machines one machine crashes or is cut off. The others go
-// on without its procs, also those of its site, unless it was that site's head: then the whole site is lost.
+// TestMachineLostAndTheJobGoesOn: of two sites of three machines one machine crashes or is cut off.
+// The others go on without its procs, also those of its site, unless it was that site's head: then
+// the whole site is lost.
 func TestMachineLostAndTheJobGoesOn(t *testing.T) {
 	for name, how := range losses {
 		for what, c := range machineLosses {
@@ -120,8 +123,9 @@ func TestMachineLostAndTheJobGoesOn(t *testing.T) {
 	}
 }
 
-// TestMachineOfSSHLostAndTheJobGoesOn: so it is if the heads start the nodes of the others by ssh. With a machine that
-// crashes the one is lost whose node it has started, whose sshd does not notice if it is only cut off.
+// TestMachineOfSSHLostAndTheJobGoesOn: so it is if the heads start the nodes of the others by ssh.
+// With a machine that crashes the one is lost whose node it has started, whose sshd does not notice
+// if it is only cut off.
 func TestMachineOfSSHLostAndTheJobGoesOn(t *testing.T) {
 	starters := map[string]machineLoss{"crash": {1, "2-5", []int{1, 2}, 8}, "cable": machineLosses["a host"]}
 	for name, how := range losses {
@@ -132,8 +136,8 @@ func TestMachineOfSSHLostAndTheJobGoesOn(t *testing.T) {
 	}
 }
 
-// strikeSSH is strike for a job whose heads start the nodes of the others by ssh. launch has more attributes of that
-// block.
+// strikeSSH is strike for a job whose heads start the nodes of the others by ssh. launch has more
+// attributes of that block.
 func (c machineLoss) strikeSSH(t *testing.T, launch string, how func(*netns.Machine)) {
 	t.Helper()
 	machines := netns.New(t, 6)

@@ -171,8 +171,8 @@ func (n *machineNode) start(t *testing.T, title string) {
 	})
 }
 
-// hangs is for how long a test waits for a node before it tells the node to end, so that the test fails
-// and shows what the nodes have said.
+// hangs is for how long a test waits for a node before it tells the node to end, so that the test
+// fails and shows what the nodes have said.
 const hangs = 5 * time.Minute
 
 // ends waits for all nodes and gives their exit statuses.
@@ -467,7 +467,7 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 				case head == 3 && c.to < 3:
 					what = "no answer yet; the job ends if this lasts for 20s"
 				case head == 3 && strings.Contains(c.proto, "udp"): // a handshake may be slow
-					what = "no answer yet; the job ends after " + dial.Reach.String() + " more"
+					what = "no answer yet; the job ends after " + dial.ReachLimit.String() + " more"
 				default:
 					continue
 				}

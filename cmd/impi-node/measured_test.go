@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestValidateReadsWhatWasMeasured: a file of round trips that a start would pass over is a warning, at the
-// place where the job file names it.
+// TestValidateReadsWhatWasMeasured: a file of round trips that a start would pass over is a
+// warning, at the place where the job file names it.
 func TestValidateReadsWhatWasMeasured(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "measured.json")
 	job := file(t, strings.TrimPrefix(twoSites, "\n")+"protocol {\n  measured = \""+path+"\"\n}\n")

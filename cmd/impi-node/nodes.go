@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/operator/reload"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // nodeSpec is what one node runs: a site, or one host of a site that has others on other machines.
@@ -28,7 +28,7 @@ type nodeSpec struct {
 	reloaded      func()               // reports to the launcher that changes of the file were applied; may be nil
 	lost          func(wire.Lost)      // reports lost procs to the launcher; may be nil
 	fault         error                // why this machine cannot be part of the site, reported to the other hosts; or nil
-	clusterConfig member.ClusterConfig // how the node finds the other hosts, if a launcher has sent it
+	clusterConfig client.ClusterConfig // how the node finds the other hosts, if a launcher has sent it
 }
 
 const allHosts = -1
@@ -110,7 +110,7 @@ func hostCalled(wanted string, hosts []config.Host) int {
 }
 
 // cluster returns how the node finds those of the site's other hosts; nil if it runs all hosts.
-func (p *nodeSpec) cluster() *member.ClusterConfig {
+func (p *nodeSpec) cluster() *client.ClusterConfig {
 	if p.host == allHosts {
 		return nil
 	}

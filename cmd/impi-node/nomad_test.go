@@ -26,7 +26,8 @@ type nomadCluster struct {
 
 const nomadAPI = "http://10.77.0.1:4646"
 
-// startNomad starts real agents, with the driver raw_exec and without Consul. In their PATH is folder.
+// startNomad starts real agents, with the driver raw_exec and without Consul. In their PATH is
+// folder.
 func startNomad(t *testing.T, machines []*netns.Machine, folder string) *nomadCluster {
 	t.Helper()
 	path, err := peers.FindNomad()
@@ -144,8 +145,8 @@ func (c *nomadCluster) output(stream string) string {
 }
 
 // submit runs the commands for Nomad of docs/clusters.md as they are written, but that nodes are
-// installed and not in an image, that Nomad itself keeps their services, and that they ask for no cores
-// of their own: without cgroups a client has none to give.
+// installed and not in an image, that Nomad itself keeps their services, and that they ask for no
+// cores of their own: without cgroups a client has none to give.
 func (c *nomadCluster) submit(dir, folder string, commands []string) {
 	c.t.Helper()
 	for _, command := range commands {

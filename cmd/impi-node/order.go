@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/launch/engine"
 	"github.com/openimpi/impi/internal/listen"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // hostOrder is the head's order to the node of another host: everything that the node needs to
@@ -168,7 +168,7 @@ func takeOrder(std streams) (p nodeSpec, job *config.Job, o *options, err error)
 	}
 	p.site.Server, p.site.Auth, p.site.Names.Auth = x.Server, x.Auth, x.Names
 	p.site.Server.Embedded = false
-	p.clusterConfig = member.ClusterConfig{Secret: x.Secret, Head: x.Head, Started: true}
+	p.clusterConfig = client.ClusterConfig{Secret: x.Secret, Head: x.Head, Started: true}
 	o.apply(&p.site)
 	p.starter = make(chan struct{})
 	go func() {

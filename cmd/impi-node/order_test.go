@@ -81,8 +81,8 @@ func TestTreeOfSSH(t *testing.T) {
 	}
 }
 
-// TestTreeOfSSHOutlived: procs that were spawned deep in the tree, have parted from their parents and
-// outlive the job are not ended by the hosts between, for which nothing is left to do.
+// TestTreeOfSSHOutlived: procs that were spawned deep in the tree, have parted from their parents
+// and outlive the job are not ended by the hosts between, for which nothing is left to do.
 func TestTreeOfSSHOutlived(t *testing.T) {
 	t.Setenv(spawnOrders, "0:1:10.77.0.8")
 	t.Setenv(outlive, "1")
@@ -164,8 +164,9 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOrderWithFilesElsewhere: a host that another one has started looks where its own procs would write their
-// calls, and leaves the report to the head. What is wrong is the machine's fault, which the head is told.
+// TestOrderWithFilesElsewhere: a host that another one has started looks where its own procs would
+// write their calls, and leaves the report to the head. What is wrong is the machine's fault, which
+// the head is told.
 func TestOrderWithFilesElsewhere(t *testing.T) {
 	for calls, want := range map[string]string{t.TempDir() + "/c-%r.json": "", "/none/c-%r.json": `-trace-calls: there is no folder "/none"`} {
 		x := hostOrder{Hosts: []config.Host{{Address: netip.MustParseAddr("127.0.0.2"), Procs: 1}, {Address: netip.MustParseAddr("127.0.0.3"), Procs: 1}}}

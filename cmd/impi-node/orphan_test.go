@@ -101,7 +101,7 @@ func TestNoPluginOutlivesItsNode(t *testing.T) {
 			t.Setenv("TMPDIR", temp)
 			mark := "TMPDIR=" + temp + "\x00"
 			var hangUp func()
-			r := startProgramAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, launchtest.ShortDir(t), "exchange", 2, "-config", file(t, twoSites))
+			r := startProgramAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Attach(t, cmd) }, launchtest.ShortDir(t), "exchange", 2, "-config", file(t, twoSites))
 			if end == nil {
 				end = func(*testing.T, *running, string) { hangUp() }
 			}

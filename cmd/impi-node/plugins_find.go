@@ -125,7 +125,7 @@ func ask(p installed) (*conformance.Site, error) {
 	defer run.Close()
 	site := conformance.NewSite(run.About())
 	if u, err := run.Usage(); err == nil {
-		site.Takes(u)
+		site.SetUsage(u)
 	}
 	return site, nil
 }

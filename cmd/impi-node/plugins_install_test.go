@@ -58,8 +58,8 @@ func mirror(t *testing.T, versions ...string) (url, key string) {
 	return s.URL, public.String()
 }
 
-// From publishing to a job: a plugin that its maker published at a web server is installed, a job of two
-// sites runs with it, and not with another file in its place.
+// From publishing to a job: a plugin that its maker published at a web server is installed, a job
+// of two sites runs with it, and not with another file in its place.
 func TestPluginsFromTheirMakerToAJob(t *testing.T) {
 	url, key := mirror(t, "1.2.0", "1.3.0")
 	blocks := func(version string) string {
@@ -117,8 +117,8 @@ func TestPluginsFromTheirMakerToAJob(t *testing.T) {
 	}
 }
 
-// A host whose lock file names another version than the head's ends the start of its site, on both, with
-// both versions and what to do.
+// A host whose lock file names another version than the head's ends the start of its site, on both,
+// with both versions and what to do.
 func TestHostsWithOtherPlugins(t *testing.T) {
 	head, err := loopback.Free()
 	if err != nil {

@@ -36,7 +36,7 @@ func pluginsReload(o *pluginOptions, std streams) error {
 		return fmt.Errorf("no running job here has the transport %q; impi-node links lists the jobs", name)
 	}
 	if jobs := links.ByJob(found); len(jobs) > 1 && !o.all {
-		return cmdline.Wrong(whichJob(jobs, name))
+		return cmdline.UsageError(whichJob(jobs, name))
 	}
 	for _, f := range found { // one after the other: two new processes must not resume a link at once
 		results = append(results, reloadAt(&f, links.Request{Op: links.OpReload, Transport: name, Force: o.force, Host: f.About.Host, Number: f.About.Number + 1}))

@@ -74,8 +74,8 @@ func TestPluginsReloadAsksWhichJob(t *testing.T) {
 	}
 }
 
-// TestPluginsReloadOfAnotherChecksum: a new binary whose checksum the job file pins is refused until the
-// nodes have read the file again, and then runs.
+// TestPluginsReloadOfAnotherChecksum: a new binary whose checksum the job file pins is refused
+// until the nodes have read the file again, and then runs.
 func TestPluginsReloadOfAnotherChecksum(t *testing.T) {
 	plugins := t.TempDir()
 	binary := filepath.Join(plugins, "impi-transport-chaos")

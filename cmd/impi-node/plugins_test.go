@@ -245,7 +245,8 @@ func TestPluginsNew(t *testing.T) {
 	}
 }
 
-// scaffoldFindsFaults changes what the scaffold says or does of its plane, which its own test finds.
+// scaffoldFindsFaults changes what the scaffold says or does of its plane, which its own test
+// finds.
 func scaffoldFindsFaults(t *testing.T, tool, dir string) {
 	t.Helper()
 	file := filepath.Join(dir, "transport.go")

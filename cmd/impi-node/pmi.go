@@ -22,7 +22,7 @@ import (
 	"github.com/openimpi/impi/internal/lifetime"
 	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/procs"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // runManaged runs the node of the procs that a process manager has started on one machine. The
@@ -56,15 +56,15 @@ func managed(n *bootstrap.Node, std streams) int {
 	now := make(chan struct{})
 	defer onSignals(nil, func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
 	opt := managedOptions(n)
-	places, joined, err := n.Gather(ctx, config.DefaultStart)
+	addresses, joined, err := n.Gather(ctx, config.DefaultStart)
 	if err != nil {
 		return conclude(err, std)
 	}
 	for _, p := range joined {
 		opt.Joined = append(opt.Joined, procs.Joined(p))
 	}
-	place(n, places, &opt)
-	opt.Job.Survive = places[0].Survive
+	place(n, addresses, &opt)
+	opt.Job.Survive = addresses[0].Survive
 	said := false
 	opt.Failing = func(f *ending.Failure) {
 		if !f.Reported {
@@ -98,18 +98,18 @@ func managedOptions(n *bootstrap.Node) node.Options {
 	return node.Options{Job: job, Site: site}
 }
 
-func place(n *bootstrap.Node, places []bootstrap.NodeAddress, opt *node.Options) {
-	if len(places) == 1 {
+func place(n *bootstrap.Node, addresses []bootstrap.NodeAddress, opt *node.Options) {
+	if len(addresses) == 1 {
 		drawKey(&opt.Site.Auth)
 		return
 	}
 	s := &opt.Site
 	s.Hosts = nil
 	for i, b := range n.Blocks {
-		s.Hosts = append(s.Hosts, config.Host{Address: places[i].Address, Procs: b.Procs})
+		s.Hosts = append(s.Hosts, config.Host{Address: addresses[i].Address, Procs: b.Procs})
 	}
-	head := places[0]
-	opt.Cluster = &member.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
+	head := addresses[0]
+	opt.Cluster = &client.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
 	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // was checked before
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
 	s.Auth = config.Auth{Keyed: true, Key: managedKey(head.Secret)}

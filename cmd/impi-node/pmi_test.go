@@ -86,9 +86,10 @@ func managedProgram() error {
 	return nil
 }
 
-// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills a process when the others are
-// ready. If each is to end by itself, the others of them do so right before: a launcher may end them all with one,
-// or not see that it has ended as long as its node has its output.
+// losesRanks has some ranks be lost, as FIRST or FIRST-LAST: the first of them kills a process when
+// the others are ready. If each is to end by itself, the others of them do so right before: a
+// launcher may end them all with one, or not see that it has ended as long as its node has its
+// output.
 func losesRanks(ranks string, victim func() int, each bool) error {
 	from, to, several := strings.Cut(ranks, "-")
 	if !several {
@@ -133,7 +134,8 @@ func losesRanks(ranks string, victim func() int, each bool) error {
 	}
 }
 
-// asManaged is the environment of processes that a process manager starts, which are managedProgram.
+// asManaged is the environment of processes that a process manager starts, which are
+// managedProgram.
 func asManaged(t *testing.T, env ...string) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -338,8 +340,8 @@ func TestManagedFailures(t *testing.T) {
 	}
 }
 
-// TestManagedGoesOn: with IMPI_SURVIVE=1 a job goes on without a rank that is killed, also one that has started a node,
-// and nobody aborts. The head says at the end which it was.
+// TestManagedGoesOn: with IMPI_SURVIVE=1 a job goes on without a rank that is killed, also one that
+// has started a node, and nobody aborts. The head says at the end which it was.
 func TestManagedGoesOn(t *testing.T) {
 	for _, mapping := range []string{"(vector,(0,1,4))", "(vector,(0,2,2))"} {
 		for _, lost := range []int{0, 1, 2, 3} {
@@ -408,7 +410,8 @@ func TestManagedThatLivesOn(t *testing.T) {
 	}
 }
 
-// TestMalformedPMI: what is wrong with PMI is in the message of Init, and nobody waits for anything.
+// TestMalformedPMI: what is wrong with PMI is in the message of Init, and nobody waits for
+// anything.
 func TestMalformedPMI(t *testing.T) {
 	long := "cmd=get_result rc=0 value=" + strings.Repeat("x", 70<<10)
 	for name, c := range map[string]struct {
@@ -416,27 +419,27 @@ func TestMalformedPMI(t *testing.T) {
 		answers map[string]string
 		says    string
 	}{
-		"gone at once":   {"", map[string]string{"cmd=init": "-"}, "the process manager does not answer"},
-		"version":        {"", map[string]string{"cmd=init": "cmd=response_to_init pmi_version=9 rc=0"}, "speaks PMI-9, not PMI-1"},
-		"refused":        {"", map[string]string{"cmd=init": "cmd=response_to_init rc=-1 msg=no"}, "refuses"},
-		"no answer":      {"", map[string]string{"cmd=get_maxes": "hello"}, "is no key=value"},
-		"mapping":        {"", map[string]string{"cmd=get kvsname=kvs key=PMI": "cmd=get_result rc=0 value=(vector,(0,0,1))"}, "PMI_process_mapping"},
-		"endless":        {"", map[string]string{"cmd=get kvsname=kvs key=PMI": long}, "more than 65536 bytes"},
-		"put":            {"", map[string]string{"cmd=put": "cmd=put_result rc=-1 msg=full"}, "put_result with rc=-1 full"},
-		"fence":          {"", map[string]string{"cmd=barrier_in": "-"}, "the process manager does not answer"},
-		"no place":       {"", map[string]string{"cmd=get kvsname=kvs key=impi": "cmd=get_result rc=-1"}, "rank 0 has not published where its node is: it is not in PMI's key-value space"},
-		"half a place":   {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":"x"`}, "the place of block 0"},
-		"empty place":    {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":""}`}, "lacks a socket"},
-		"another place":  {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":"impi-nowhere"}`}, "its socket cannot be reached"},
-		"rank":           {"PMI_RANK=x", nil, `PMI_RANK="x" in the environment is no number`},
-		"rank above":     {"PMI_RANK=2", nil, "rank 2 of 2"},
-		"descriptor":     {"PMI_FD=x", nil, `PMI_FD="x" in the environment is no number of a descriptor`},
-		"closed":         {"PMI_FD=77", nil, "PMI_FD=77 is not open"},
-		"version of PMI": {"IMPI_PMI=3", nil, "there is no PMI-3 here"},
-		"no node":        {"IMPI_NODE=/nowhere/impi-node", nil, "IMPI_NODE=/nowhere/impi-node: stat"},
-		"no program":     {"IMPI_NODE=/dev/null", nil, "IMPI_NODE=/dev/null: it is no program"},
-		"other program":  {"IMPI_NODE=/bin/true", nil, "/bin/true does not say where it is"},
-		"network":        {"IMPI_NETWORK=198.51.100.0/24", nil, ""},
+		"gone at once":    {"", map[string]string{"cmd=init": "-"}, "the process manager does not answer"},
+		"version":         {"", map[string]string{"cmd=init": "cmd=response_to_init pmi_version=9 rc=0"}, "speaks PMI-9, not PMI-1"},
+		"refused":         {"", map[string]string{"cmd=init": "cmd=response_to_init rc=-1 msg=no"}, "refuses"},
+		"no answer":       {"", map[string]string{"cmd=get_maxes": "hello"}, "is no key=value"},
+		"mapping":         {"", map[string]string{"cmd=get kvsname=kvs key=PMI": "cmd=get_result rc=0 value=(vector,(0,0,1))"}, "PMI_process_mapping"},
+		"endless":         {"", map[string]string{"cmd=get kvsname=kvs key=PMI": long}, "more than 65536 bytes"},
+		"put":             {"", map[string]string{"cmd=put": "cmd=put_result rc=-1 msg=full"}, "put_result with rc=-1 full"},
+		"fence":           {"", map[string]string{"cmd=barrier_in": "-"}, "the process manager does not answer"},
+		"no place":        {"", map[string]string{"cmd=get kvsname=kvs key=impi": "cmd=get_result rc=-1"}, "rank 0 has not published where its node is: it is not in PMI's key-value space"},
+		"half an address": {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":"x"`}, "the node address of block 0"},
+		"empty place":     {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":""}`}, "lacks a socket"},
+		"another place":   {"", map[string]string{"cmd=get kvsname=kvs key=impi": `cmd=get_result rc=0 value={"socket":"impi-nowhere"}`}, "its socket cannot be reached"},
+		"rank":            {"PMI_RANK=x", nil, `PMI_RANK="x" in the environment is no number`},
+		"rank above":      {"PMI_RANK=2", nil, "rank 2 of 2"},
+		"descriptor":      {"PMI_FD=x", nil, `PMI_FD="x" in the environment is no number of a descriptor`},
+		"closed":          {"PMI_FD=77", nil, "PMI_FD=77 is not open"},
+		"version of PMI":  {"IMPI_PMI=3", nil, "there is no PMI-3 here"},
+		"no node":         {"IMPI_NODE=/nowhere/impi-node", nil, "IMPI_NODE=/nowhere/impi-node: stat"},
+		"no program":      {"IMPI_NODE=/dev/null", nil, "IMPI_NODE=/dev/null: it is no program"},
+		"other program":   {"IMPI_NODE=/bin/true", nil, "/bin/true does not say where it is"},
+		"network":         {"IMPI_NETWORK=198.51.100.0/24", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", answers: c.answers, kills: true}
@@ -528,7 +531,8 @@ func TestHydra(t *testing.T) {
 		}
 	})
 	// All end. Hydra sees that a connection for PMI is closed early and ends the others by a signal,
-	// whose status it takes for 0 or not, as with MPICH's programs; or our node is the first to see it.
+	// whose status it takes for 0 or not, as with MPICH's programs; or our node is the first to see
+	// it.
 	t.Run("exit", func(t *testing.T) {
 		out, _ := hydra(t, []string{managedEnd + "=1:exit"}, "-n", "3", self)
 		wantRanks(t, out, 3, noProgram)
@@ -639,8 +643,8 @@ func TestSrun(t *testing.T) {
 	}
 }
 
-// TestSrunGoesOn: a job of srun's goes on without a rank that is killed, and without a machine of which Slurm does not
-// know that it is lost.
+// TestSrunGoesOn: a job of srun's goes on without a rank that is killed, and without a machine of
+// which Slurm does not know that it is lost.
 func TestSrunGoesOn(t *testing.T) {
 	c := slurmtest.Start(t, 2)
 	self, err := os.Executable()

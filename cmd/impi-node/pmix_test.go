@@ -37,7 +37,8 @@ func TestMpirun(t *testing.T) {
 		t.Fatal("mpirun is stuck each time")
 		return "", 0
 	}
-	// Mpirun may end a job before it has read what its processes wrote last, so that it is asked again.
+	// Mpirun may end a job before it has read what its processes wrote last, so that it is asked
+	// again.
 	wantFailure := func(t *testing.T, says, more string, args ...string) {
 		t.Helper()
 		var out string

@@ -81,8 +81,9 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestPodsAreReady: a pod is ready once its node runs, although the head of its site is not there yet,
-// and not without a node, or with one that does not answer. Kubernetes is told by the manifest's probe.
+// TestPodsAreReady: a pod is ready once its node runs, although the head of its site is not there
+// yet, and not without a node, or with one that does not answer. Kubernetes is told by the
+// manifest's probe.
 func TestPodsAreReady(t *testing.T) {
 	checker := manifesttest.Checker(t, manifestCheck)
 	file, machines := podJob(t)
@@ -127,8 +128,8 @@ func (f resolverFunc) LookupNetIP(_ context.Context, _, name string) ([]netip.Ad
 	return f(name), nil
 }
 
-// TestPodWithAnOldAddress: the name of a pod that was started again has the address of the one before
-// it for a while, and is asked for until it has that of this pod.
+// TestPodWithAnOldAddress: the name of a pod that was started again has the address of the one
+// before it for a while, and is asked for until it has that of this pod.
 func TestPodWithAnOldAddress(t *testing.T) {
 	old, ours := netip.MustParseAddr("10.77.0.9"), netip.MustParseAddr("10.77.0.2")
 	asked := 0

@@ -14,9 +14,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
-// TestPortsSuffice: a job of two sites of three machines runs, with all its direct links, between firewalls that
-// let in what impi-node ports prints and nothing else, whichever settings say where everything listens. One with
-// a rule less does not.
+// TestPortsSuffice: a job of two sites of three machines runs, with all its direct links, between
+// firewalls that let in what impi-node ports prints and nothing else, whichever settings say where
+// everything listens. One with a rule less does not.
 func TestPortsSuffice(t *testing.T) {
 	const (
 		ports    = "ports = \"7800-7829\"\n"
@@ -114,8 +114,8 @@ func rulesOf(t *testing.T, file, certs string) (rules []firewall.Rule) {
 	return rules
 }
 
-// wall makes all of TCP and UDP between machines vanish, but for what goes to a port that a rule is for, and
-// the answers from there.
+// wall makes all of TCP and UDP between machines vanish, but for what goes to a port that a rule is
+// for, and the answers from there.
 func wall(t *testing.T, machines []*netns.Machine, rules []firewall.Rule) {
 	t.Helper()
 	for _, m := range machines {

@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/loopback"
 )
 
-// TestRecordsWithoutAFile: a job without a file serves metrics while it runs, and leaves a report and the
-// calls of its procs.
+// TestRecordsWithoutAFile: a job without a file serves metrics while it runs, and leaves a report
+// and the calls of its procs.
 func TestRecordsWithoutAFile(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,7 +60,8 @@ func TestRecordsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestRecordsOfJobsSideBySide: a job does not touch the files that another one writes, and says what to do.
+// TestRecordsOfJobsSideBySide: a job does not touch the files that another one writes, and says
+// what to do.
 func TestRecordsOfJobsSideBySide(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -29,8 +29,8 @@ func (r *running) stop(t *testing.T, limit time.Duration) {
 	}
 }
 
-// TestReloadOfAPipe: a certificate that has become a pipe, which nobody writes to, is a fault of the file;
-// the node answers on and ends when it should.
+// TestReloadOfAPipe: a certificate that has become a pipe, which nobody writes to, is a fault of
+// the file; the node answers on and ends when it should.
 func TestReloadOfAPipe(t *testing.T) {
 	certs := certificatesOn(t, pkitest.Authority(t), time.Now())
 	r := startJob(t, 2, "-config", file(t, twoSites+strings.ReplaceAll(withCertificates, "${env.CERTS}", certs)))
@@ -50,8 +50,8 @@ func TestReloadOfAPipe(t *testing.T) {
 	r.stop(t, 20*time.Second)
 }
 
-// TestEndDuringAReload: a plugin that is tried for a reload, and says nothing, does not keep the job from
-// ending, whoever has asked for the reload.
+// TestEndDuringAReload: a plugin that is tried for a reload, and says nothing, does not keep the
+// job from ending, whoever has asked for the reload.
 func TestEndDuringAReload(t *testing.T) {
 	for _, how := range []string{"command", "signal"} {
 		t.Run(how, func(t *testing.T) {

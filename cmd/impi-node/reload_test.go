@@ -42,7 +42,8 @@ func (r *running) reload(t *testing.T, args ...string) (status int, out, errs st
 	return impiNode(t, "", append([]string{"reload", "-run-dir", r.base}, args...)...)
 }
 
-// TestReload: what can change changes, what cannot is said, and a file with a fault changes nothing.
+// TestReload: what can change changes, what cannot is said, and a file with a fault changes
+// nothing.
 func TestReload(t *testing.T) {
 	path := file(t, twoSites+"log { level = \"warn\" }\nroute \"*\" { prefer = [\"unix\", \"tcp\"] }\n")
 	r := startJob(t, 2, "-config", path)
@@ -120,8 +121,8 @@ func TestReloadOfWhat(t *testing.T) {
 	}
 }
 
-// TestHangupReloads: SIGHUP to a node, or to the launcher of nodes, without a terminal has them read
-// their file again; their jobs go on.
+// TestHangupReloads: SIGHUP to a node, or to the launcher of nodes, without a terminal has them
+// read their file again; their jobs go on.
 func TestHangupReloads(t *testing.T) {
 	for _, how := range []string{"service", "nohup"} {
 		t.Run(how, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestHangupReloads(t *testing.T) {
 				if how == "nohup" {
 					cmd.Args = append([]string{"nohup", cmd.Path}, cmd.Args[1:]...)
 					cmd.Path, _ = exec.LookPath("nohup")
-					terminal.Give(t, cmd)
+					terminal.Attach(t, cmd)
 				}
 			}, launchtest.ShortDir(t), "exchange", 2, "-config", path)
 			w.Close()
@@ -173,8 +174,8 @@ func TestHangupReloads(t *testing.T) {
 	}
 }
 
-// TestReloadOfTheLauncher: a launcher of several sites, which runs the job's server, takes the level of its
-// log and the server's certificates when its nodes do.
+// TestReloadOfTheLauncher: a launcher of several sites, which runs the job's server, takes the
+// level of its log and the server's certificates when its nodes do.
 func TestReloadOfTheLauncher(t *testing.T) {
 	before, after := pkitest.Authority(t), pkitest.Authority(t)
 	certs := t.TempDir()

@@ -12,9 +12,9 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// TestNativeBySrun: inside of an allocation of Slurm, srun starts the procs of sites with an MPI of their own,
-// by the plugin for what that MPI speaks. The nodes of this Slurm are on one machine, which a native site can
-// have only once, so that each job has one of them.
+// TestNativeBySrun: inside of an allocation of Slurm, srun starts the procs of sites with an MPI of
+// their own, by the plugin for what that MPI speaks. The nodes of this Slurm are on one machine,
+// which a native site can have only once, so that each job has one of them.
 func TestNativeBySrun(t *testing.T) {
 	c := slurmtest.Start(t, 1)
 	dir, self, program := scriptOfNode(t)

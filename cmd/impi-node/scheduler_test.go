@@ -118,8 +118,8 @@ program { command = [%q] }
 	})
 
 	// Slurm ends a job whose node is set down, and says which it was. If it is told not to, we do.
-	// Slurm's word to salloc and the signals to the job go different ways: where the job has ended first, it
-	// may have lost n2, and salloc may say no more than that its allocation is gone.
+	// Slurm's word to salloc and the signals to the job go different ways: where the job has ended
+	// first, it may have lost n2, and salloc may say no more than that its allocation is gone.
 	for name, down := range map[string]struct {
 		option string
 		says   []string
@@ -153,8 +153,9 @@ program { command = [%q] }
 	})
 }
 
-// TestSlurmNodeLostAndTheJobGoesOn: a job of srun's that may go on without machines does so when impi-node is killed on
-// one, when Slurm takes one for lost but was told to keep the job, and when one is lost of which Slurm does not know.
+// TestSlurmNodeLostAndTheJobGoesOn: a job of srun's that may go on without machines does so when
+// impi-node is killed on one, when Slurm takes one for lost but was told to keep the job, and when
+// one is lost of which Slurm does not know.
 func TestSlurmNodeLostAndTheJobGoesOn(t *testing.T) {
 	c := slurmtest.Start(t, 3)
 	dir, self, program := scriptOfNode(t)

@@ -134,7 +134,8 @@ func TestSecretsUnderHydra(t *testing.T) {
 	}
 }
 
-// TestSecretsUnderSrun is the same for srun --mpi=pmi2, on two nodes of a real Slurm, with its daemons.
+// TestSecretsUnderSrun is the same for srun --mpi=pmi2, on two nodes of a real Slurm, with its
+// daemons.
 func TestSecretsUnderSrun(t *testing.T) {
 	c := slurmtest.Start(t, 2)
 	self, err := os.Executable()

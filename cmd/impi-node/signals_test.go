@@ -24,7 +24,7 @@ func ready(t *testing.T, program string, procs int, args ...string) (cmd *exec.C
 func readyOn(t *testing.T, program string, procs int, args ...string) (cmd *exec.Cmd, err *bytes.Buffer, hangUp func()) {
 	t.Helper()
 	cmd, _, err = command(t, program, append([]string{"-no-prefix"}, args...)...)
-	hangUp = terminal.Give(t, cmd)
+	hangUp = terminal.Attach(t, cmd)
 	cmd.Stdout = nil
 	r, e := cmd.StdoutPipe()
 	if e != nil {

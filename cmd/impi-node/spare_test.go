@@ -123,7 +123,8 @@ func onSpare(what string) {
 	}
 }
 
-// withSpare is a job of two sites and a spare one, which are each started by an impi-node of its own.
+// withSpare is a job of two sites and a spare one, which are each started by an impi-node of its
+// own.
 const withSpare = `
 job {
   embedded_server { listen = "SERVER" }
@@ -219,7 +220,8 @@ func (n *siteNode) ends(t *testing.T, status int, what string) {
 	}
 }
 
-// lose has the proc of a site kill its node, once that is in MPI and another site knows the spare one.
+// lose has the proc of a site kill its node, once that is in MPI and another site knows the spare
+// one.
 func (j *spareJob) lose(doomed, other *siteNode) {
 	j.t.Helper()
 	doomed.says(j.t, "ready")
@@ -230,8 +232,8 @@ func (j *spareJob) lose(doomed, other *siteNode) {
 
 const isThere = "this spare site waits for procs that are spawned here"
 
-// TestSpareSiteIsTaken: it comes before the job, or when that runs already; its procs are where they should
-// be, and it ends with the job.
+// TestSpareSiteIsTaken: it comes before the job, or when that runs already; its procs are where
+// they should be, and it ends with the job.
 func TestSpareSiteIsTaken(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -263,7 +265,8 @@ func TestSpareSiteIsTaken(t *testing.T) {
 	}
 }
 
-// TestSpareSiteReplacesALostSite: a job goes on without a site, and spawns procs on the spare one in its place.
+// TestSpareSiteReplacesALostSite: a job goes on without a site, and spawns procs on the spare one
+// in its place.
 func TestSpareSiteReplacesALostSite(t *testing.T) {
 	j := newSpareJob(t, "spare replaces", strings.Replace(withSpare, "job {", "job {\n  survive = true", 1))
 	j.start("delta").says(t, "this site is spare")
@@ -291,8 +294,8 @@ func TestSpareSiteWithoutTheServer(t *testing.T) {
 	delta.ends(t, 0, "this spare site was taken")
 }
 
-// TestSpareSiteIsNotNeeded: it ends with a job that goes well and with one that fails, and its loss is no matter
-// of the job.
+// TestSpareSiteIsNotNeeded: it ends with a job that goes well and with one that fails, and its loss
+// is no matter of the job.
 func TestSpareSiteIsNotNeeded(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, j *spareJob, delta *siteNode){
 		"the job goes well": func(t *testing.T, j *spareJob, delta *siteNode) {
@@ -335,8 +338,8 @@ func TestSpareSiteIsNotNeeded(t *testing.T) {
 	}
 }
 
-// TestSpareSiteIsAbsent: a spawn that names it fails with its class and a reason, after the time that it has
-// said, and the job goes on.
+// TestSpareSiteIsAbsent: a spawn that names it fails with its class and a reason, after the time
+// that it has said, and the job goes on.
 func TestSpareSiteIsAbsent(t *testing.T) {
 	j := newSpareJob(t, "spare is absent", withSpare)
 	alpha, beta := j.start("alpha"), j.start("beta")
@@ -348,8 +351,8 @@ func TestSpareSiteIsAbsent(t *testing.T) {
 	}
 }
 
-// TestSpareSiteIsKilledWhenTaken: its procs are lost with it, and the job of their parents fails and says so. That of
-// a job that goes on without procs is in TestSecondLoss.
+// TestSpareSiteIsKilledWhenTaken: its procs are lost with it, and the job of their parents fails
+// and says so. That of a job that goes on without procs is in TestSecondLoss.
 func TestSpareSiteIsKilledWhenTaken(t *testing.T) {
 	j := newSpareJob(t, "spare is held", withSpare)
 	alpha, beta, delta := j.start("alpha"), j.start("beta"), j.start("delta")
@@ -400,7 +403,8 @@ func (j *spareJob) server() string {
 	return at
 }
 
-// TestSpareSiteOfTwoSpawns: procs of both sites spawn there, at the same time and one after the other.
+// TestSpareSiteOfTwoSpawns: procs of both sites spawn there, at the same time and one after the
+// other.
 func TestSpareSiteOfTwoSpawns(t *testing.T) {
 	j := newSpareJob(t, "spare twice", withSpare)
 	alpha, beta, delta := j.start("alpha"), j.start("beta"), j.start("delta")
@@ -433,7 +437,8 @@ func TestSpareSiteOfTwoMachines(t *testing.T) {
 	}
 }
 
-// TestSparesOfOneCommand: a launcher starts them with the other sites, and their loss is not its own.
+// TestSparesOfOneCommand: a launcher starts them with the other sites, and their loss is not its
+// own.
 func TestSparesOfOneCommand(t *testing.T) {
 	text := strings.Replace(strings.Replace(withSpare, ` { listen = "SERVER" }`, " {}", 1), `  auth "key" { env = "KEY" }`, "", 1) + `
 site "eps" {

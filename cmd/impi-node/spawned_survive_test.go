@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// secondLosses are what a job may lose that has replaced a proc by two spawned ones: who of the team of ranks 0
-// to 2 of the job and ranks 3 and 4 that were spawned, and where the latter are.
+// secondLosses are what a job may lose that has replaced a proc by two spawned ones: who of the
+// team of ranks 0 to 2 of the job and ranks 3 and 4 that were spawned, and where the latter are.
 var secondLosses = map[string]struct {
 	at   string
 	lost []int
@@ -38,7 +38,8 @@ const (
 	siteBeta  = "site beta (client 1): its node was killed by SIGKILL; the job went on without it"
 )
 
-// losesTwice has rank 3 of a job die, two procs spawned for it, and then more procs, or a site, lost.
+// losesTwice has rank 3 of a job die, two procs spawned for it, and then more procs, or a site,
+// lost.
 func losesTwice(what string) {
 	x, parent, team := secondLosses[what], mpi.Parent(), (*mpi.Comm)(nil)
 	inter := parent
@@ -112,7 +113,8 @@ func losesTwice(what string) {
 	os.Stdout.WriteString(fmt.Sprintf("%d are left, %v\n", left.Size(), flag == want && int32(^sum[0]) == want))
 }
 
-// agreesAcross has both sides of an intercommunicator agree and shrink, without those of the team that are lost.
+// agreesAcross has both sides of an intercommunicator agree and shrink, without those of the team
+// that are lost.
 func agreesAcross(inter *mpi.Comm, me int, lost []int) {
 	parents, children := int32(-1), int32(-1)
 	far := 0
@@ -174,8 +176,8 @@ func connections() (list []int) {
 	return list
 }
 
-// cutsLink has rank 0 of a job spawn a proc and break its link to it. One of the two has to give way, and rank 1 goes
-// on with the other.
+// cutsLink has rank 0 of a job spawn a proc and break its link to it. One of the two has to give
+// way, and rank 1 goes on with the other.
 func cutsLink() {
 	parent := mpi.Parent()
 	inter := parent
@@ -213,8 +215,8 @@ func cutsLink() {
 	os.Stdout.WriteString(fmt.Sprintf("%d are left, %v\n", left.Size(), int64(^all) == sum[0]))
 }
 
-// TestLinkBetweenLivingIsCut: a job goes on without one of two procs of different worlds that live and lose their link,
-// and no other one.
+// TestLinkBetweenLivingIsCut: a job goes on without one of two procs of different worlds that live
+// and lose their link, and no other one.
 func TestLinkBetweenLivingIsCut(t *testing.T) {
 	job := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + "spawn { allow = [\"PROGRAM\"] }\nroute \"*\" { prefer = [\"tcp\"] }\n"
 	_, out, problems := impiNode(t, "cuts a link", "-config", file(t, job))
@@ -257,9 +259,9 @@ func losesMany() {
 	os.Stdout.WriteString(fmt.Sprintf("%d are left\n", left.Size()))
 }
 
-// TestLostSiteIsAskedOnce: each proc of a node has a link to each proc of a site of another world that is lost. The
-// node finds out once that nobody is there, or a few times if they do not notice at once or it answers first, and not
-// for each pair.
+// TestLostSiteIsAskedOnce: each proc of a node has a link to each proc of a site of another world
+// that is lost. The node finds out once that nobody is there, or a few times if they do not notice
+// at once or it answers first, and not for each pair.
 func TestLostSiteIsAskedOnce(t *testing.T) {
 	const n = 8
 	job := fmt.Sprintf(`
@@ -307,16 +309,17 @@ func isError(err, want error) {
 	}
 }
 
-// isLoss wants the error of an operation with a member that is lost, for which a faster one may have revoked the
-// communicator.
+// isLoss wants the error of an operation with a member that is lost, for which a faster one may
+// have revoked the communicator.
 func isLoss(err error) {
 	if !errors.Is(err, mpi.ErrRevoked) {
 		isError(err, mpi.ErrProcFailed)
 	}
 }
 
-// TestSecondLoss: a job that has spawned procs for one that it has lost goes on without more of its procs, and of
-// those that it has spawned. All that are left hear of it, and communicators of both are revoked, shrunk and agreed on.
+// TestSecondLoss: a job that has spawned procs for one that it has lost goes on without more of its
+// procs, and of those that it has spawned. All that are left hear of it, and communicators of both
+// are revoked, shrunk and agreed on.
 func TestSecondLoss(t *testing.T) {
 	job := strings.ReplaceAll(strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1), "procs = 1", "procs = 2") + `
 site "delta" {

@@ -44,8 +44,8 @@ func cycleOverWorlds() error {
 	return err
 }
 
-// twoCommands begins the sites of a file by a command each, with run directories of their own, so that
-// the nodes find each other only as those of two machines do.
+// twoCommands begins the sites of a file by a command each, with run directories of their own, so
+// that the nodes find each other only as those of two machines do.
 func twoCommands(t *testing.T, program, text string) (alpha, beta *running) {
 	t.Helper()
 	server, err := loopback.Free()
@@ -80,8 +80,8 @@ func (r *running) status(t *testing.T, isRight func([]status.Job) bool) string {
 	return ""
 }
 
-// TestStatusOfSitesWithoutLinks: where procs of two sites have no links of their own, each site still
-// shows all procs, and that they wait for each other.
+// TestStatusOfSitesWithoutLinks: where procs of two sites have no links of their own, each site
+// still shows all procs, and that they wait for each other.
 func TestStatusOfSitesWithoutLinks(t *testing.T) {
 	alpha, beta := twoCommands(t, "cycle", twoSites+`route "*" { direct = false }`)
 	for name, r := range map[string]*running{"alpha": alpha, "beta": beta} {
@@ -119,8 +119,8 @@ func TestStatusOfSitesWithoutLinks(t *testing.T) {
 	_ = cmd.Wait()
 }
 
-// TestLinksOfSitesWithoutLinks: impi-node links shows both ends of pairs without links of their own, and the
-// channel by which their packets go, though the other site has no node here.
+// TestLinksOfSitesWithoutLinks: impi-node links shows both ends of pairs without links of their
+// own, and the channel by which their packets go, though the other site has no node here.
 func TestLinksOfSitesWithoutLinks(t *testing.T) {
 	alpha, _ := twoCommands(t, "exchange", twoSites+`route "*" { direct = false }`)
 	alpha.status(t, func(jobs []status.Job) bool {
@@ -144,8 +144,8 @@ func TestLinksOfSitesWithoutLinks(t *testing.T) {
 	}
 }
 
-// TestDeadlockOfParentAndChild: procs that wait for each other over the bounds of their worlds are a
-// deadlock of both jobs.
+// TestDeadlockOfParentAndChild: procs that wait for each other over the bounds of their worlds are
+// a deadlock of both jobs.
 func TestDeadlockOfParentAndChild(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
-// losesSite has rank lost kill the node of its site, and each other proc see that it is lost and talk to
-// those that are left.
+// losesSite has rank lost kill the node of its site, and each other proc see that it is lost and
+// talk to those that are left.
 func losesSite(lost int) {
 	w := mpi.World()
 	if w.Rank() == lost {
@@ -42,8 +42,8 @@ func losesSite(lost int) {
 	os.Stdout.WriteString("went on\n")
 }
 
-// TestSiteIsLostAndTheJobGoesOn: a site whose node is killed is lost; the others finish, and the last
-// line and the status are about it. The job's server is not lost with a site that embeds it.
+// TestSiteIsLostAndTheJobGoesOn: a site whose node is killed is lost; the others finish, and the
+// last line and the status are about it. The job's server is not lost with a site that embeds it.
 func TestSiteIsLostAndTheJobGoesOn(t *testing.T) {
 	three := strings.Replace(twoSites, "embedded_server {}", "embedded_server {}\n  survive = true\n", 1) + `
 site "gamma" {
@@ -65,8 +65,8 @@ site "gamma" {
 	}
 }
 
-// TestSiteWithTheServerIsLost: so it is if each site has an impi-node of its own, and that with the job's
-// server is killed.
+// TestSiteWithTheServerIsLost: so it is if each site has an impi-node of its own, and that with the
+// job's server is killed.
 func TestSiteWithTheServerIsLost(t *testing.T) {
 	server, e := loopback.Free()
 	if e != nil {
@@ -86,12 +86,13 @@ func TestSiteWithTheServerIsLost(t *testing.T) {
 	}
 }
 
-// stoppedFor is how long a process is stopped: longer than the silence after which a machine is lost.
+// stoppedFor is how long a process is stopped: longer than the silence after which a machine is
+// lost.
 const stoppedFor = 6 * time.Second
 
-// stopsSite has rank 0 stop, one after the other, the proc of the other site, its node, and all processes of the
-// site, each of them longer than a machine may be silent. None is taken for lost, and what was sent meanwhile
-// arrives.
+// stopsSite has rank 0 stop, one after the other, the proc of the other site, its node, and all
+// processes of the site, each of them longer than a machine may be silent. None is taken for lost,
+// and what was sent meanwhile arrives.
 func stopsSite() {
 	w := mpi.World()
 	world := func(err error) {
@@ -127,8 +128,8 @@ func stopsSite() {
 	}
 }
 
-// whileStopped stops processes, begins to send a message, and looks whether its receiver is taken for lost. They
-// go on whatever comes of it.
+// whileStopped stops processes, begins to send a message, and looks whether its receiver is taken
+// for lost. They go on whatever comes of it.
 func whileStopped(w *mpi.Comm, pids []int, message int64) (q mpi.Request, err error) {
 	for _, pid := range pids {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -167,9 +168,9 @@ func treeOf(pid int) []int {
 	return all
 }
 
-// TestStoppedIsNotLost: processes that are stopped for longer than the limit of silence are not taken for lost. By
-// tcp the kernel answers for them: it asks three times within 4 s, and only once within less. By quic, where a plugin
-// answers itself, links break and are resumed.
+// TestStoppedIsNotLost: processes that are stopped for longer than the limit of silence are not
+// taken for lost. By tcp the kernel answers for them: it asks three times within 4 s, and only once
+// within less. By quic, where a plugin answers itself, links break and are resumed.
 func TestStoppedIsNotLost(t *testing.T) {
 	t.Setenv("CERTS", certificatesOn(t, pkitest.Authority(t), time.Now()))
 	for name, routes := range map[string]string{

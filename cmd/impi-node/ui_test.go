@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/launch/launchtest"
 )
 
-// TestUICommand: the command serves the page of a job whose file does not ask for one, says the address
-// with its token, and ends by a signal; without a job it says so.
+// TestUICommand: the command serves the page of a job whose file does not ask for one, says the
+// address with its token, and ends by a signal; without a job it says so.
 func TestUICommand(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

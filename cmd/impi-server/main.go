@@ -73,8 +73,8 @@ func (i interrupt) Is(target error) bool {
 	return target == rendezvous.ErrLeave && i.signal == syscall.SIGTERM
 }
 
-// untilSignal returns a context that ends when somebody ends the server. reload is called for SIGHUP, one call
-// at a time; if it is nil, SIGHUP ends the server.
+// untilSignal returns a context that ends when somebody ends the server. reload is called for
+// SIGHUP, one call at a time; if it is nil, SIGHUP ends the server.
 func untilSignal(reload func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	c, hangup := make(chan os.Signal, 1), make(chan os.Signal, 1)

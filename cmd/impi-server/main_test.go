@@ -186,7 +186,7 @@ func TestTermLeavesAJobThatRuns(t *testing.T) {
 func TestInterruptBeforeAnybodyCame(t *testing.T) {
 	for sig, want := range map[syscall.Signal]string{syscall.SIGINT: "stopped by SIGINT", syscall.SIGHUP: "stopped by SIGHUP", syscall.SIGTERM: "stopped by SIGTERM"} {
 		var hangUp func()
-		p := startAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Give(t, cmd) }, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
+		p := startAs(t, func(cmd *exec.Cmd) { hangUp = terminal.Attach(t, cmd) }, nil, "-clients", "2", "-auth", "none", "-host", "127.0.0.1")
 		if sig == syscall.SIGHUP {
 			hangUp()
 		} else {

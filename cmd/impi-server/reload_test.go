@@ -107,8 +107,8 @@ func identityOf(t *testing.T, ca *pki.Authority) *rendezvous.Identity {
 	return id
 }
 
-// TestReloadOfTheServer: SIGHUP takes new certificates and a new level, a connection that there is goes
-// on and is resumed by the new ones, and files with faults change nothing.
+// TestReloadOfTheServer: SIGHUP takes new certificates and a new level, a connection that there is
+// goes on and is resumed by the new ones, and files with faults change nothing.
 func TestReloadOfTheServer(t *testing.T) {
 	old, fresh := pkitest.Authority(t), pkitest.Authority(t)
 	r := startReloading(t, old)

@@ -76,7 +76,8 @@ func TestWorlds(t *testing.T) {
 	}
 }
 
-// TestSurvive runs seeds of jobs that go on without lost procs, and prints one that can be run again.
+// TestSurvive runs seeds of jobs that go on without lost procs, and prints one that can be run
+// again.
 func TestSurvive(t *testing.T) {
 	status, _, report := do(t, "-survive", "-seeds", "0:20")
 	if status != exitOK || !strings.Contains(report, "20 seeds in ") {

@@ -33,8 +33,8 @@ func (o *options) size(s string) error {
 	return nil
 }
 
-// fewerHosts are the numbers of hosts that are shown before the one that was asked for, so that growth
-// can be seen.
+// fewerHosts are the numbers of hosts that are shown before the one that was asked for, so that
+// growth can be seen.
 var fewerHosts = []int{1, 32, 256, 1024}
 
 func (o *options) runHosts(out, report io.Writer) int {

@@ -27,8 +27,8 @@ func where() string {
 	return fmt.Sprintf("%d of %d on %s read %q", mpi.World().Rank(), mpi.World().Size(), at, line)
 }
 
-// placed are the lines of procs that run on some machines, in the order of their ranks. read is what
-// rank 0 reads.
+// placed are the lines of procs that run on some machines, in the order of their ranks. read is
+// what rank 0 reads.
 func placed(read string, machines ...string) (lines []string) {
 	for i, m := range machines {
 		lines = append(lines, fmt.Sprintf("%d of %d on %s read %q", i, len(machines), m, read))

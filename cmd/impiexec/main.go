@@ -49,7 +49,7 @@ func run(args []string) int {
 	if err != nil {
 		return complain(err)
 	}
-	hidden, environ := mpiexec.Hide(words)
+	hidden, environ := mpiexec.FlagsToEnviron(words)
 	command := append([]string{"impi-node"}, hidden...)
 	for _, note := range r.Notes {
 		fmt.Fprintf(os.Stderr, "impiexec: %s\n", note)

@@ -107,8 +107,8 @@ func onHandle(fn, name string, p uintptr, o *object, f func(h *uintptr) int32) (
 	return f(h)
 }
 
-// rescue turns a panic of the library, or a fault in memory of the program, into an error for the handler
-// of o. guard has to be called before.
+// rescue turns a panic of the library, or a fault in memory of the program, into an error for the
+// handler of o. guard has to be called before.
 func rescue(fn string, which int32, o *object, code *int32) {
 	r := recover()
 	if r == nil {
@@ -127,8 +127,8 @@ func rescue(fn string, which int32, o *object, code *int32) {
 // guard makes memory faults panic, for rescue, instead of ending the process.
 func guard() { debug.SetPanicOnFault(true) }
 
-// fail calls the error handler of an object, or that of calls without one if o is nil, and returns the
-// code that the call returns: that of the error, unless the handler has changed it.
+// fail calls the error handler of an object, or that of calls without one if o is nil, and returns
+// the code that the call returns: that of the error, unless the handler has changed it.
 func fail(fn string, which int32, o *object, err error) int32 {
 	code := int32(mpi.ErrorCode(err))
 	remember(code, describe(fn, which, err))
@@ -155,8 +155,8 @@ type lastError struct {
 
 var lastErrors [mpierr.Revoked + 1]atomic.Pointer[lastError]
 
-// remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes, so
-// that programs can compare them.
+// remember keeps the text of an error for MPI_Error_string, one for each class: codes are classes,
+// so that programs can compare them.
 func remember(code int32, text string) {
 	if code > success && int(code) < len(lastErrors) {
 		lastErrors[code].Store(&lastError{thread(), text})

@@ -8,8 +8,9 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// retained has copies of the arguments of a persistent collective operation, as the program may free or
-// change them once it has the request. Wrong arguments are not copied: the operation reports them.
+// retained has copies of the arguments of a persistent collective operation, as the program may
+// free or change them once it has the request. Wrong arguments are not copied: the operation
+// reports them.
 type retained struct {
 	c     *commObject // a duplicate, so that members may start several operations in different orders
 	own   bool        // c is a duplicate, to be freed

@@ -101,16 +101,16 @@ const (
 	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign) | (C.FASTBOX_PIECE ^ link.FastBoxPiece) | (C.FAR_LEAST ^ ntcopy.Least))
 	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
 	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
-	_ = -uint((C.MOST ^ fastpath.BoardMost) | (C.PAIR_MOST ^ fastpath.BoardPair) | (C.ALLREDUCE_MOST ^ fastpath.BoardAllreduce) | (C.SELDOM ^ fastpath.BoardSeldom))
-	_ = -uint((C.START_MOST ^ fastpath.BoardStart) | (C.BARRIER ^ fastpath.BoardBarrier) | (C.ON_BOARD ^ fastpath.OnBoard))
+	_ = -uint((C.MOST ^ fastpath.MaxBoardPost) | (C.PAIR_MOST ^ fastpath.MaxBoardPair) | (C.ALLREDUCE_MOST ^ fastpath.MaxBoardAllreduce) | (C.SELDOM ^ fastpath.BoardOpsPerLook))
+	_ = -uint((C.START_MOST ^ fastpath.BoardStartLimit) | (C.BARRIER ^ fastpath.BoardBarrier) | (C.ON_BOARD ^ fastpath.OnBoard))
 	_ = -uint((C.SUM ^ fastpath.Sum) | (C.PROD ^ fastpath.Prod) | (C.MAX ^ fastpath.Max) | (C.MIN ^ fastpath.Min) | (C.LAND ^ fastpath.LAnd) | (C.LOR ^ fastpath.LOr))
 	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
-	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.BoardLendMost) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece) | (C.FOUND ^ fastpath.BoardFound) | (C.FAR_OWN ^ fastpath.BoardFarOwn))
-	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.WindowMost) | (C.WINDOW_SELDOM ^ fastpath.WindowSeldom))
-	_ = -uint((C.LONG_MOST ^ fastpath.LongMost) | (C.MOVING ^ fastpath.Moving) | (C.NOWHERE ^ link.FastBoxNowhere) | (C.atMoves ^ unsafe.Offsetof(fastpath.Memory{}.Moves)))
-	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.TeamMost) | (C.TEAM_SELDOM ^ fastpath.TeamSeldom))
+	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.MaxBoardLend) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece) | (C.FOUND ^ fastpath.BoardFoundStreak) | (C.FAR_OWN ^ fastpath.BoardStreamingCopy))
+	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.MaxWindow) | (C.WINDOW_SELDOM ^ fastpath.FlushesPerLook))
+	_ = -uint((C.LONG_MOST ^ fastpath.MaxLong) | (C.MOVING ^ fastpath.Moving) | (C.NOWHERE ^ link.FastBoxNowhere) | (C.atMoves ^ unsafe.Offsetof(fastpath.Memory{}.Moves)))
+	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.MaxNative) | (C.TEAM_SELDOM ^ fastpath.NativeOpsPerLook))
 	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
-	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduces) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
+	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduce) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
 )
 
 // shared is the memory by which C sends and receives short messages itself.
@@ -213,18 +213,19 @@ func learnUnread(b mpi.Buffer) {
 		return
 	}
 	mem, _, ok := (*proc.Buffer)(&b).Plain()
-	if ok && len(mem) < fastpath.BoardStart && readable(mem) {
+	if ok && len(mem) < fastpath.BoardStartLimit && readable(mem) {
 		learnMemory(uintptr(unsafe.Pointer(&mem[0])), int64(len(mem)), false)
 	}
 }
 
-// learnBuffer tells C that a buffer was read, or written. If whole is not set, a part of it was not.
+// learnBuffer tells C that a buffer was read, or written. If whole is not set, a part of it was
+// not.
 func learnBuffer(b mpi.Buffer, written, whole bool) {
 	if (*proc.Buffer)(&b).Memory() == nil {
 		return
 	}
 	mem, _, ok := (*proc.Buffer)(&b).Plain()
-	if !ok || len(mem) > fastpath.BoardLendMost {
+	if !ok || len(mem) > fastpath.MaxBoardLend {
 		return
 	}
 	p, n := uintptr(unsafe.Pointer(&mem[0])), int64(len(mem))
@@ -242,8 +243,8 @@ func knownWritable(p uintptr, n int64) bool {
 	return true
 }
 
-// learn tells C what a call of Go's has checked: a communicator, which may be nil, and the memory of a
-// message of n bytes that was read or written.
+// learn tells C what a call of Go's has checked: a communicator, which may be nil, and the memory
+// of a message of n bytes that was read or written.
 func learn(c *commObject, p uintptr, n int64, written bool) {
 	if shared.Used == 0 {
 		return // there are no peers to which C could send
@@ -257,7 +258,7 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 // longest is the longest message, in bytes, that C may send or receive.
 func longest() int64 {
 	if shared.Shorts.Lend != nil {
-		return fastpath.LongMost
+		return fastpath.MaxLong
 	}
 	return link.MaxFastBox
 }
@@ -278,8 +279,8 @@ func learnMemory(p uintptr, n int64, written bool) {
 	}
 }
 
-// tryWriting faults if memory cannot be written at its first byte, unless it is known to be. It changes
-// nothing.
+// tryWriting faults if memory cannot be written at its first byte, unless it is known to be. It
+// changes nothing.
 func tryWriting(p uintptr) {
 	page := p >> C.PAGE_SHIFT
 	if p >= firstAddress && *(*uintptr)(unsafe.Pointer(&C.impi_writable[page%C.PAGES])) != page {
@@ -291,8 +292,8 @@ func tryWriting(p uintptr) {
 func fastPathRing(slot int32) { proc.WakeFastPathMembers(int(slot)) }
 
 //export fastPathReturned
-func fastPathReturned(slot int32, members, turn uint64, what uint32, lent uintptr, n uint64) int32 {
-	return cbool(collective.ReturnFastPath(int(slot), members, turn, uint8(what), unsafe.Slice((*byte)(pointer(lent)), n)))
+func fastPathReturned(slot int32, members, step uint64, what uint32, lent uintptr, n uint64) int32 {
+	return cbool(collective.AwaitFastPathReads(int(slot), members, step, uint8(what), unsafe.Slice((*byte)(pointer(lent)), n)))
 }
 
 //export fastPathReview
@@ -321,8 +322,8 @@ const (
 // isFastPath reports whether a handle is of a request that C has made, now or before.
 func isFastPath(h uintptr) bool { return uint32(h)>>fastPathKindShift == uint32(handles.FastPath) }
 
-// fastPathIndex is the index of a request by the lower half of its handle; fastpath.Requests or more if
-// no request has such a handle.
+// fastPathIndex is the index of a request by the lower half of its handle; fastpath.Requests or
+// more if no request has such a handle.
 func fastPathIndex(n uint32) int {
 	if n%(1<<fastPathShift) != 0 {
 		return fastpath.Requests
@@ -370,13 +371,13 @@ var (
 )
 
 const (
-	_ = -uint(C.CALLS ^ measure.Most)
-	_ = -uint((C.NOBODY ^ measure.Nobody) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.Ring) | (C.KINDS ^ measure.Kinds))
-	_ = -uint((C.CALL_SEND ^ uint(measure.Send)) | (C.CALL_RECV ^ uint(measure.Recv)) | (C.ENOUGH ^ measure.Enough) | (C.STRIDE ^ measure.Stride) | (C.RUN_MOST ^ measure.MostInRun))
+	_ = -uint(C.CALLS ^ measure.MaxNumbers)
+	_ = -uint((C.NOBODY ^ measure.NoPeer) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.RingSize) | (C.KINDS ^ measure.MaxKinds))
+	_ = -uint((C.CALL_SEND ^ uint(measure.Send)) | (C.CALL_RECV ^ uint(measure.Recv)) | (C.ENOUGH ^ measure.MinStreak) | (C.STRIDE ^ measure.UntimedCalls) | (C.RUN_MOST ^ measure.MaxRunBytes))
 )
 
 func init() {
-	measure.UseC((*measure.Memory)(unsafe.Pointer(&C.impi_measure)), func(h uint64) uint64 {
+	measure.CountInC((*measure.Memory)(unsafe.Pointer(&C.impi_measure)), func(h uint64) uint64 {
 		if c := commOf(uintptr(h)); c != nil {
 			return proc.ContextOf((*proc.Comm)(c.Comm))
 		}

@@ -248,7 +248,8 @@ func newType(t *mpi.Datatype) uintptr {
 	return h
 }
 
-// typeHandle returns the handle of a datatype, MPI_DATATYPE_NULL if the library has made the datatype.
+// typeHandle returns the handle of a datatype, MPI_DATATYPE_NULL if the library has made the
+// datatype.
 func typeHandle(t *mpi.Datatype) uintptr {
 	if h := t.Handle(); h != 0 {
 		return uintptr(h)

@@ -76,8 +76,8 @@ func join() error {
 // job is joined once more.
 var rested struct{ world, self *commObject }
 
-// leave is the inverse of join. The last user leaves the job if good is set, and waits for the other
-// procs; else the process stays in it, resting.
+// leave is the inverse of join. The last user leaves the job if good is set, and waits for the
+// other procs; else the process stays in it, resting.
 func leave(good bool) error {
 	users.Lock()
 	defer users.Unlock()

@@ -11,8 +11,8 @@ import (
 // pageSize is at most that of the machine's pages.
 const pageSize = 4096
 
-// touchAll reads a byte of each page of n bytes at p, so that a fault happens in the call, and not in a
-// link in the middle of the message.
+// touchAll reads a byte of each page of n bytes at p, so that a fault happens in the call, and not
+// in a link in the middle of the message.
 func touchAll(p uintptr, n int64) {
 	last := p + uintptr(n) - 1
 	for q := p&^(pageSize-1) + pageSize; q < last; q += pageSize {

@@ -166,7 +166,7 @@ func enumItem(h uintptr, index int32, value, name, length uintptr) int32 {
 // or instance is valid.
 func noEvent(code int32) int32 { return tooled(func() int32 { return code }) }
 
-var numControls, numMeasures = len(tool.Controls), len(tool.Measures)
+var numControls, numMeasures = len(tool.ControlVariables), len(tool.PerformanceVariables)
 
 // toolLock guards what handles of the tool interface stand for.
 var toolLock sync.Mutex
@@ -200,8 +200,8 @@ func categoryInfo(index int32, name, nameLen, desc, descLen, cvars, pvars, cats 
 	return onCategory(index, func() int32 {
 		tellText(name, nameLen, categoryName)
 		tellText(desc, descLen, categoryDesc)
-		tell(cvars, int32(len(tool.Controls)))
-		tell(pvars, int32(len(tool.Measures)))
+		tell(cvars, int32(len(tool.ControlVariables)))
+		tell(pvars, int32(len(tool.PerformanceVariables)))
 		tell(cats, int32(0))
 		return success
 	})

@@ -10,16 +10,16 @@ import (
 	"github.com/openimpi/impi/internal/engine/tool"
 )
 
-var controlHandles = handles.NewTable[*tool.Control](handles.ToolControl)
+var controlHandles = handles.NewTable[*tool.ControlVariable](handles.ToolControl)
 
-func controlName(i int) string { return tool.Controls[i].Name }
+func controlName(i int) string { return tool.ControlVariables[i].Name }
 
 func controlInfo(index int32, name, nameLen, verbosity, t, enumtype, desc, descLen, bind, scope uintptr) int32 {
 	return tooled(func() int32 {
-		if index < 0 || int(index) >= len(tool.Controls) {
+		if index < 0 || int(index) >= len(tool.ControlVariables) {
 			return toolInvalidIndex
 		}
-		v := &tool.Controls[index]
+		v := &tool.ControlVariables[index]
 		tellText(name, nameLen, v.Name)
 		if v.Switch {
 			tell(verbosity, int32(verbosityUser))
@@ -39,12 +39,12 @@ func controlInfo(index int32, name, nameLen, verbosity, t, enumtype, desc, descL
 func allocateControl(index int32, object, out, count uintptr) int32 {
 	return tooled(func() int32 {
 		switch {
-		case index < 0 || int(index) >= len(tool.Controls):
+		case index < 0 || int(index) >= len(tool.ControlVariables):
 			return toolInvalidIndex
 		case out < firstAddress:
 			return toolInvalid
 		}
-		h := controlHandles.Add(&tool.Controls[index])
+		h := controlHandles.Add(&tool.ControlVariables[index])
 		if h == 0 {
 			return toolMemory
 		}
@@ -67,7 +67,7 @@ func freeControl(p uintptr) int32 {
 	})
 }
 
-func onControl(h, p uintptr, f func(v *tool.Control, p *int32) int32) int32 {
+func onControl(h, p uintptr, f func(v *tool.ControlVariable, p *int32) int32) int32 {
 	return tooled(func() int32 {
 		v := controlHandles.Get(h)
 		switch {
@@ -80,7 +80,7 @@ func onControl(h, p uintptr, f func(v *tool.Control, p *int32) int32) int32 {
 	})
 }
 
-func readControl(v *tool.Control, p *int32) int32 {
+func readControl(v *tool.ControlVariable, p *int32) int32 {
 	n, err := v.Read()
 	if err == nil {
 		*p = int32(n)
@@ -88,7 +88,7 @@ func readControl(v *tool.Control, p *int32) int32 {
 	return toolCode(err)
 }
 
-func writeControl(v *tool.Control, p *int32) int32 { return toolCode(v.Write(int(*p))) }
+func writeControl(v *tool.ControlVariable, p *int32) int32 { return toolCode(v.Write(int(*p))) }
 
 func toolCode(err error) int32 {
 	var e *mpierr.Error

@@ -11,7 +11,7 @@ import (
 const allHandles = 1
 
 type measureHandle struct {
-	v       *tool.Measure
+	v       *tool.PerformanceVariable
 	session uintptr
 }
 
@@ -21,20 +21,20 @@ var (
 )
 
 func measureIndex(name uintptr, class int32, out uintptr) int32 {
-	return toolIndex(name, out, len(tool.Measures), func(i int) string {
-		if tool.Measures[i].Class != int(class) {
+	return toolIndex(name, out, len(tool.PerformanceVariables), func(i int) string {
+		if tool.PerformanceVariables[i].Class != int(class) {
 			return ""
 		}
-		return tool.Measures[i].Name
+		return tool.PerformanceVariables[i].Name
 	})
 }
 
 func measureInfo(index int32, name, nameLen, verbosity, class, t, enumtype, desc, descLen, bind, readonly, continuous, atomic uintptr) int32 {
 	return tooled(func() int32 {
-		if index < 0 || int(index) >= len(tool.Measures) {
+		if index < 0 || int(index) >= len(tool.PerformanceVariables) {
 			return toolInvalidIndex
 		}
-		v := &tool.Measures[index]
+		v := &tool.PerformanceVariables[index]
 		tellText(name, nameLen, v.Name)
 		tell(verbosity, int32(verbosityUser))
 		tell(class, int32(v.Class))
@@ -93,14 +93,14 @@ func allocateMeasure(s uintptr, index int32, object, out, count uintptr) int32 {
 		switch {
 		case toolSessions.Get(s) == nil:
 			return toolInvalidSession
-		case index < 0 || int(index) >= len(tool.Measures):
+		case index < 0 || int(index) >= len(tool.PerformanceVariables):
 			return toolInvalidIndex
 		case out < firstAddress:
 			return toolInvalid
 		}
 		toolLock.Lock()
 		defer toolLock.Unlock()
-		h := measureHandles.Add(measureHandle{&tool.Measures[index], s})
+		h := measureHandles.Add(measureHandle{&tool.PerformanceVariables[index], s})
 		if h == 0 {
 			return toolMemory
 		}
@@ -112,7 +112,7 @@ func allocateMeasure(s uintptr, index int32, object, out, count uintptr) int32 {
 
 // onMeasure executes a call on a handle of a performance variable, in its session. v is nil for all
 // handles, which are allowed only with all.
-func onMeasure(s, h uintptr, all bool, f func(v *tool.Measure) int32) int32 {
+func onMeasure(s, h uintptr, all bool, f func(v *tool.PerformanceVariable) int32) int32 {
 	return tooled(func() int32 {
 		if toolSessions.Get(s) == nil {
 			return toolInvalidSession
@@ -134,7 +134,7 @@ func freeMeasure(s, p uintptr) int32 {
 	}
 	return tooled(func() int32 {
 		h := *(*uintptr)(pointer(p))
-		return onMeasure(s, h, false, func(*tool.Measure) int32 {
+		return onMeasure(s, h, false, func(*tool.PerformanceVariable) int32 {
 			measureHandles.Free(h)
 			tell(p, uintptr(0))
 			return success
@@ -144,13 +144,13 @@ func freeMeasure(s, p uintptr) int32 {
 
 // refusedOne is refused for a call that does not take all handles.
 func refusedOne(s, h uintptr, code int32) int32 {
-	return onMeasure(s, h, false, func(*tool.Measure) int32 { return code })
+	return onMeasure(s, h, false, func(*tool.PerformanceVariable) int32 { return code })
 }
 
 // refused is a call that no variable here allows. For one handle it returns code; for all handles
 // it succeeds, since such variables are left out.
 func refused(s, h uintptr, code int32) int32 {
-	return onMeasure(s, h, true, func(v *tool.Measure) int32 {
+	return onMeasure(s, h, true, func(v *tool.PerformanceVariable) int32 {
 		if v == nil {
 			return success
 		}
@@ -159,7 +159,7 @@ func refused(s, h uintptr, code int32) int32 {
 }
 
 func readMeasure(s, h, buf uintptr) int32 {
-	return onMeasure(s, h, false, func(v *tool.Measure) int32 {
+	return onMeasure(s, h, false, func(v *tool.PerformanceVariable) int32 {
 		if buf < firstAddress {
 			return toolInvalid
 		}

@@ -10,117 +10,117 @@ import "github.com/openimpi/impi/internal/engine/file"
 
 //export abiFileReadAt
 func abiFileReadAt(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read_at", which, fh, file.Access{Place: file.At, Offset: offset}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read_at", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileReadAtAll
 func abiFileReadAtAll(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read_at_all", which, fh, file.Access{Place: file.At, Offset: offset, All: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read_at_all", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWriteAt
 func abiFileWriteAt(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write_at", which, fh, file.Access{Place: file.At, Offset: offset, Write: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write_at", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWriteAtAll
 func abiFileWriteAtAll(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write_at_all", which, fh, file.Access{Place: file.At, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write_at_all", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileIreadAt
 func abiFileIreadAt(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iread_at", which, fh, file.Access{Place: file.At, Offset: offset}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iread_at", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIreadAtAll
 func abiFileIreadAtAll(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iread_at_all", which, fh, file.Access{Place: file.At, Offset: offset, All: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iread_at_all", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIwriteAt
 func abiFileIwriteAt(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iwrite_at", which, fh, file.Access{Place: file.At, Offset: offset, Write: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iwrite_at", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIwriteAtAll
 func abiFileIwriteAtAll(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iwrite_at_all", which, fh, file.Access{Place: file.At, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iwrite_at_all", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileRead
 func abiFileRead(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read", which, fh, file.Access{Place: file.Own}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read", which, fh, file.Access{Positioning: file.AtIndividualPointer}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileReadAll
 func abiFileReadAll(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read_all", which, fh, file.Access{Place: file.Own, All: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read_all", which, fh, file.Access{Positioning: file.AtIndividualPointer, All: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWrite
 func abiFileWrite(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write", which, fh, file.Access{Place: file.Own, Write: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write", which, fh, file.Access{Positioning: file.AtIndividualPointer, Write: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWriteAll
 func abiFileWriteAll(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write_all", which, fh, file.Access{Place: file.Own, Write: true, All: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write_all", which, fh, file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileIread
 func abiFileIread(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iread", which, fh, file.Access{Place: file.Own}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iread", which, fh, file.Access{Positioning: file.AtIndividualPointer}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIreadAll
 func abiFileIreadAll(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iread_all", which, fh, file.Access{Place: file.Own, All: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iread_all", which, fh, file.Access{Positioning: file.AtIndividualPointer, All: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIwrite
 func abiFileIwrite(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iwrite", which, fh, file.Access{Place: file.Own, Write: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iwrite", which, fh, file.Access{Positioning: file.AtIndividualPointer, Write: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIwriteAll
 func abiFileIwriteAll(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iwrite_all", which, fh, file.Access{Place: file.Own, Write: true, All: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iwrite_all", which, fh, file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileReadShared
 func abiFileReadShared(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read_shared", which, fh, file.Access{Place: file.Shared}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read_shared", which, fh, file.Access{Positioning: file.AtSharedPointer}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWriteShared
 func abiFileWriteShared(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write_shared", which, fh, file.Access{Place: file.Shared, Write: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write_shared", which, fh, file.Access{Positioning: file.AtSharedPointer, Write: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileIreadShared
 func abiFileIreadShared(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iread_shared", which, fh, file.Access{Place: file.Shared}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iread_shared", which, fh, file.Access{Positioning: file.AtSharedPointer}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileIwriteShared
 func abiFileIwriteShared(fh uintptr, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {
-	return beginFile("File_iwrite_shared", which, fh, file.Access{Place: file.Shared, Write: true}, transfer{buf, count, datatype}, request)
+	return beginFile("File_iwrite_shared", which, fh, file.Access{Positioning: file.AtSharedPointer, Write: true}, transfer{buf, count, datatype}, request)
 }
 
 //export abiFileReadOrdered
 func abiFileReadOrdered(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_read_ordered", which, fh, file.Access{Place: file.Ordered}, transfer{buf, count, datatype}, status)
+	return moveFile("File_read_ordered", which, fh, file.Access{Positioning: file.AtSharedPointerOrdered}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileWriteOrdered
 func abiFileWriteOrdered(fh uintptr, buf uintptr, count int64, datatype uintptr, status uintptr, which int32) int32 {
-	return moveFile("File_write_ordered", which, fh, file.Access{Place: file.Ordered, Write: true}, transfer{buf, count, datatype}, status)
+	return moveFile("File_write_ordered", which, fh, file.Access{Positioning: file.AtSharedPointerOrdered, Write: true}, transfer{buf, count, datatype}, status)
 }
 
 //export abiFileReadAtAllBegin
 func abiFileReadAtAllBegin(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_read_at_all_begin", which, fh, file.Access{Place: file.At, Offset: offset, All: true}, transfer{buf, count, datatype})
+	return splitFile("File_read_at_all_begin", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, transfer{buf, count, datatype})
 }
 
 //export abiFileReadAtAllEnd
@@ -130,7 +130,7 @@ func abiFileReadAtAllEnd(fh uintptr, buf uintptr, status uintptr) int32 {
 
 //export abiFileWriteAtAllBegin
 func abiFileWriteAtAllBegin(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_write_at_all_begin", which, fh, file.Access{Place: file.At, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype})
+	return splitFile("File_write_at_all_begin", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, transfer{buf, count, datatype})
 }
 
 //export abiFileWriteAtAllEnd
@@ -140,7 +140,7 @@ func abiFileWriteAtAllEnd(fh uintptr, buf uintptr, status uintptr) int32 {
 
 //export abiFileReadAllBegin
 func abiFileReadAllBegin(fh uintptr, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_read_all_begin", which, fh, file.Access{Place: file.Own, All: true}, transfer{buf, count, datatype})
+	return splitFile("File_read_all_begin", which, fh, file.Access{Positioning: file.AtIndividualPointer, All: true}, transfer{buf, count, datatype})
 }
 
 //export abiFileReadAllEnd
@@ -150,7 +150,7 @@ func abiFileReadAllEnd(fh uintptr, buf uintptr, status uintptr) int32 {
 
 //export abiFileWriteAllBegin
 func abiFileWriteAllBegin(fh uintptr, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_write_all_begin", which, fh, file.Access{Place: file.Own, Write: true, All: true}, transfer{buf, count, datatype})
+	return splitFile("File_write_all_begin", which, fh, file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, transfer{buf, count, datatype})
 }
 
 //export abiFileWriteAllEnd
@@ -160,7 +160,7 @@ func abiFileWriteAllEnd(fh uintptr, buf uintptr, status uintptr) int32 {
 
 //export abiFileReadOrderedBegin
 func abiFileReadOrderedBegin(fh uintptr, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_read_ordered_begin", which, fh, file.Access{Place: file.Ordered}, transfer{buf, count, datatype})
+	return splitFile("File_read_ordered_begin", which, fh, file.Access{Positioning: file.AtSharedPointerOrdered}, transfer{buf, count, datatype})
 }
 
 //export abiFileReadOrderedEnd
@@ -170,7 +170,7 @@ func abiFileReadOrderedEnd(fh uintptr, buf uintptr, status uintptr) int32 {
 
 //export abiFileWriteOrderedBegin
 func abiFileWriteOrderedBegin(fh uintptr, buf uintptr, count int64, datatype uintptr, which int32) int32 {
-	return splitFile("File_write_ordered_begin", which, fh, file.Access{Place: file.Ordered, Write: true}, transfer{buf, count, datatype})
+	return splitFile("File_write_ordered_begin", which, fh, file.Access{Positioning: file.AtSharedPointerOrdered, Write: true}, transfer{buf, count, datatype})
 }
 
 //export abiFileWriteOrderedEnd

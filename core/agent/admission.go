@@ -84,8 +84,8 @@ func (d *Dance) expectsProof() bool {
 	return !d.over && slices.ContainsFunc(d.c.Hosts[d.c.Self+1:], func(h DanceHost) bool { return h.Proves && !h.Skip })
 }
 
-// MissingBytes returns the number of bytes that are missing from the greeting on conn. The driver must not
-// read more than that from the connection: the bytes after it are packets.
+// MissingBytes returns the number of bytes that are missing from the greeting on conn. The driver
+// must not read more than that from the connection: the bytes after it are packets.
 func (d *Dance) MissingBytes(conn int) int {
 	if i := d.find(conn); i >= 0 && !d.conns[i].proving {
 		return GreetingSize - d.conns[i].n

@@ -10,7 +10,7 @@ import (
 // small numbers.
 type LinkID int32
 
-// NoLink stands for the absence of a link.
+// SetNoLink stands for the absence of a link.
 const NoLink LinkID = -1
 
 const maxLinks = 1 << 20

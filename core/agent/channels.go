@@ -28,13 +28,13 @@ type OnDemand uint8
 
 // Which channels are made on demand.
 const (
-	InLargeJobs OnDemand = iota // in jobs of more than FewHosts, channels between hosts whose ranks do not differ by a power of 2
+	InLargeJobs OnDemand = iota // in jobs of more than MaxAllChannelsHosts, channels between hosts whose ranks do not differ by a power of 2
 	Always                      // all channels
 )
 
-// FewHosts is the maximum number of hosts of a job that makes all channels at the start: a host can
-// easily have that many connections.
-const FewHosts = 64
+// MaxAllChannelsHosts is the maximum number of hosts of a job that makes all channels at the start:
+// a host can easily have that many connections.
+const MaxAllChannelsHosts = 64
 
 // Channels are the channels between the hosts of a site and all others, from the dances that make
 // them until the job's end: they determine how the ends prove their identity, and what is done with
@@ -104,16 +104,16 @@ func (c *Channels) OnDemand(local, peer wire.HostRank) bool {
 	return proves && local != peer && (far || c.c.OnDemand == Always) && c.agrees(c.c.Job.Hosts[peer].Client)
 }
 
-// ConnectAtStart reports whether two hosts of a job with that many hosts try to reach each other at its
-// start: all do in a job of up to FewHosts, and in a larger one those whose ranks differ by a power
-// of 2.
+// ConnectAtStart reports whether two hosts of a job with that many hosts try to reach each other at
+// its start: all do in a job of up to MaxAllChannelsHosts, and in a larger one those whose ranks
+// differ by a power of 2.
 func ConnectAtStart(hosts int, a, b wire.HostRank) bool {
 	apart := max(a-b, b-a)
-	return hosts <= FewHosts || apart&(apart-1) == 0
+	return hosts <= MaxAllChannelsHosts || apart&(apart-1) == 0
 }
 
-// agrees reports whether the hosts of a client make the same channels on demand as those of this site:
-// the site's own do, and those of sites that say so.
+// agrees reports whether the hosts of a client make the same channels on demand as those of this
+// site: the site's own do, and those of sites that say so.
 func (c *Channels) agrees(x wire.ClientRank) bool {
 	self := c.c.Job.Self
 	return x == self || c.c.Job.Clients[x].Lists(wire.OnDemandVersion) && c.c.Job.Clients[self].Lists(wire.OnDemandVersion)
@@ -124,7 +124,7 @@ func (c *Channels) agrees(x wire.ClientRank) bool {
 func (c *Channels) OfOtherRelease() (list []wire.ClientRank) {
 	for i := range c.c.Job.Clients {
 		x := wire.ClientRank(i)
-		if _, proves := c.secretWith(x); proves && !c.agrees(x) && len(c.c.Job.Hosts) > FewHosts {
+		if _, proves := c.secretWith(x); proves && !c.agrees(x) && len(c.c.Job.Hosts) > MaxAllChannelsHosts {
 			list = append(list, x)
 		}
 	}
@@ -154,8 +154,8 @@ func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
 }
 
-// Begin begins the dance of a host of the site. Other hosts of the site have until own to answer, hosts
-// that run impi at other sites until others, and all others until the deadline.
+// Begin begins the dance of a host of the site. Other hosts of the site have until own to answer,
+// hosts that run impi at other sites until others, and all others until the deadline.
 func (c *Channels) Begin(h wire.HostRank, own, others, deadline time.Time) (*Dance, error) {
 	hosts := make([]DanceHost, len(c.c.Job.Hosts))
 	for i, x := range c.c.Job.Hosts {
@@ -217,7 +217,7 @@ func (c *Channels) Hello(local, peer wire.HostRank) (hello dynamic.Hello, token 
 	}
 	return dynamic.Hello{
 		Src: wire.WorldRank(local), Dst: wire.WorldRank(peer),
-		Session: token.ChannelSession(), Resumes: true, Hosts: true,
+		ResumableID: token.ChannelResumableID(), Resumes: true, Hosts: true,
 	}, token, true
 }
 
@@ -232,7 +232,7 @@ func (c *Channels) Admits(at wire.HostRank, hello dynamic.Hello, allowed bool) d
 		return dynamic.NotAllowed
 	case ends.local != at || !ok || ends.dials() && !c.OnDemand(ends.local, ends.peer):
 		return dynamic.UnknownRank
-	case hello.Session != token.ChannelSession():
+	case hello.ResumableID != token.ChannelResumableID():
 		return dynamic.UnknownLink
 	case !allowed:
 		return dynamic.NotAllowed
@@ -277,18 +277,18 @@ func (c *Channels) Arrive(hello dynamic.Hello) (ArrivalTarget, dynamic.Verdict) 
 	}
 }
 
-// Request is called for a host that needs a channel which is made on demand. It returns the search
-// that makes the channel, over that many ways and within limit, or nil if the channel exists or is
-// being made. The search may run only while the caller guards these Channels.
-func (c *Channels) Request(local, peer wire.HostRank, ways int, limit time.Duration) *dynamic.DialPlan {
+// Request is called for a host that needs a channel which is made on demand. It returns the dial
+// plan that makes the channel, over that many candidates and within limit, or nil if the channel
+// exists or is being made. The plan may run only while the caller guards these Channels.
+func (c *Channels) Request(local, peer wire.HostRank, candidates int, limit time.Duration) *dynamic.DialPlan {
 	ends := channelEnds{local, peer}
 	if !c.OnDemand(local, peer) || !c.pairs.Request(ends) {
 		return nil
 	}
-	return dynamic.OnDemandChannelPlan(ways, &c.pairs, ends, limit)
+	return dynamic.OnDemandChannelPlan(candidates, &c.pairs, ends, limit)
 }
 
-// Stop records that the search for a channel was given up before it had a result.
+// Stop records that the dial plan of a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
 	ends := channelEnds{local, peer}
 	switch c.pairs.Phase(ends) {
@@ -303,17 +303,17 @@ func (c *Channels) Drop(hello dynamic.Hello) {
 	c.pairs.Drop(channelEnds{wire.HostRank(hello.Dst), wire.HostRank(hello.Src)})
 }
 
-// Keep is called for each channel that the site's packet switches get. resumes reports whether the
-// channel outlives its connection; if so, session is its name, and dials reports whether this site
-// connects again.
-func (c *Channels) Keep(local, peer wire.HostRank) (session dynamic.SessionID, resumes, dials bool) {
+// AddChannel is called for each channel that the site's packet switches get. resumes reports
+// whether the channel outlives its connection; if so, session is its name, and dials reports
+// whether this site connects again.
+func (c *Channels) AddChannel(local, peer wire.HostRank) (session dynamic.ResumableID, resumes, dials bool) {
 	ends := channelEnds{local, peer}
 	token, ok := c.token(ends)
 	if !ok || !c.c.Resumes(local, peer) {
 		return session, false, false
 	}
 	c.kept[ends] = ends.dials()
-	return token.ChannelSession(), true, ends.dials()
+	return token.ChannelResumableID(), true, ends.dials()
 }
 
 // KeepsListening reports whether others may connect to a host of the site after its dance: again

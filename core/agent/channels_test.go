@@ -105,8 +105,8 @@ func TestChannelsFrom(t *testing.T) {
 	}
 }
 
-// A host that runs impi and does not answer is out of reach soon, later if it is at another site. One of
-// others may not listen yet.
+// A host that runs impi and does not answer is out of reach soon, later if it is at another site.
+// One of others may not listen yet.
 func TestChannelsOutOfReach(t *testing.T) {
 	j := channelJob()
 	j.Self = 3
@@ -142,7 +142,7 @@ func TestChannelAdmits(t *testing.T) {
 	c := channelsOf(j, dynamic.Token{})
 	good := dynamic.Hello{Src: 2, Dst: 1, Hosts: true, Resumes: true}
 	token, _ := c.token(channelEnds{1, 2})
-	good.Session = token.ChannelSession()
+	good.ResumableID = token.ChannelResumableID()
 	with := func(f func(*dynamic.Hello)) dynamic.Hello {
 		h := good
 		f(&h)
@@ -160,7 +160,7 @@ func TestChannelAdmits(t *testing.T) {
 		"from a host without secret":  {1, with(func(h *dynamic.Hello) { h.Src = 3 }), false, dynamic.UnknownRank},
 		"from nowhere":                {1, with(func(h *dynamic.Hello) { h.Src = 99 }), false, dynamic.UnknownRank},
 		"a link of procs":             {1, with(func(h *dynamic.Hello) { h.Hosts = false }), false, dynamic.NotAllowed},
-		"of another session":          {1, with(func(h *dynamic.Hello) { h.Session[0]++ }), false, dynamic.UnknownLink},
+		"of another session":          {1, with(func(h *dynamic.Hello) { h.ResumableID[0]++ }), false, dynamic.UnknownLink},
 		"against the routes":          {1, good, true, dynamic.NotAllowed},
 	} {
 		if got := c.Admits(x.at, x.hello, !x.refused); got != x.want {
@@ -178,9 +178,9 @@ func TestChannelArrive(t *testing.T) {
 	c := channelsOf(j, dynamic.Token{})
 	want := func(when string, src wire.WorldRank, want ArrivalTarget) {
 		t.Helper()
-		place, v := c.Arrive(dynamic.Hello{Src: src, Dst: 1, Hosts: true})
-		if place != want || (v == dynamic.Accepted) != (want != Nowhere) {
-			t.Errorf("%s: %d, %v, want %d", when, place, v, want)
+		target, v := c.Arrive(dynamic.Hello{Src: src, Dst: 1, Hosts: true})
+		if target != want || (v == dynamic.Accepted) != (want != Nowhere) {
+			t.Errorf("%s: %d, %v, want %d", when, target, v, want)
 		}
 	}
 	want("before the dance", 2, NotReady)
@@ -189,10 +189,10 @@ func TestChannelArrive(t *testing.T) {
 	}
 	want("in the dance", 2, ToDance)
 	c.End(1)
-	if s, resumes, dials := c.Keep(1, 2); !resumes || dials || s == (dynamic.SessionID{}) {
+	if s, resumes, dials := c.AddChannel(1, 2); !resumes || dials || s == (dynamic.ResumableID{}) {
 		t.Errorf("channel 1 to 2: resumes %t, dials %t", resumes, dials)
 	}
-	if _, resumes, _ := c.Keep(1, 4); resumes {
+	if _, resumes, _ := c.AddChannel(1, 4); resumes {
 		t.Error("channel 1 to 4 resumes")
 	}
 	want("while others of the site dance", 2, NotReady)
@@ -204,8 +204,8 @@ func TestChannelArrive(t *testing.T) {
 	}
 	alone := NewChannels(ChannelsConfig{Job: j, Hosts: []wire.HostRank{1}})
 	alone.Ready()
-	if place, v := alone.Arrive(dynamic.Hello{Src: 2, Dst: 1, Hosts: true}); place != Nowhere || v != dynamic.UnknownLink {
-		t.Errorf("at a host that never danced: %d, %v", place, v)
+	if target, v := alone.Arrive(dynamic.Hello{Src: 2, Dst: 1, Hosts: true}); target != Nowhere || v != dynamic.UnknownLink {
+		t.Errorf("at a host that never danced: %d, %v", target, v)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestChannelDialsAgain(t *testing.T) {
 	j := channelJob()
 	j.Secret[0] = 1
 	c := NewChannels(ChannelsConfig{Job: j, Hosts: []wire.HostRank{2}, Resumes: func(_, _ wire.HostRank) bool { return true }})
-	if _, resumes, dials := c.Keep(2, 0); !resumes || !dials {
+	if _, resumes, dials := c.AddChannel(2, 0); !resumes || !dials {
 		t.Errorf("resumes %t, dials %t", resumes, dials)
 	}
 	if c.KeepsListening(2) {

@@ -124,7 +124,7 @@ func (d *Dance) NoAnswer(h wire.HostRank, err error) {
 	}
 }
 
-// Unreachable records that no attempt can reach host h. The dance ends with the step Unreachable.
+// Unreachable records that host h can never be reached. The dance ends with the step Unreachable.
 func (d *Dance) Unreachable(h wire.HostRank, err error) {
 	if d.over || h < 0 || int(h) >= len(d.joined) || d.joined[h] {
 		return

@@ -62,7 +62,7 @@ func (k EventKind) String() string {
 type Event struct {
 	Kind EventKind
 	Peer Peer   // host or proc of the event; not for Finished
-	Link LinkID // ChannelDone, HostFinished: the link; else NoLink
+	Link LinkID // ChannelDone, HostFinished: the link; else SetNoLink
 	Err  error  // HostDied, ProcLost: never nil
 	Lost wire.Lost
 

@@ -36,8 +36,8 @@ func (a *Agent) Fail(text string) (told []LinkID) {
 	return told
 }
 
-// tells begins to read the n bytes of a packet of a type that IMPI does not have, at most most. PkFail
-// and PkLost may come after FINI: procs may fail after Finalize.
+// tells begins to read the n bytes of a packet of a type that IMPI does not have, at most most.
+// PkFail and PkLost may come after FINI: procs may fail after Finalize.
 func (p *endpoint) tells(n, most uint32) *ProtocolError {
 	if n > most {
 		return p.violation("pk_len", n, "a packet of this type has at most %d bytes", most)

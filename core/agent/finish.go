@@ -138,8 +138,8 @@ func (p *endpoint) ending(cause error) error {
 // errNoFini is the cause if a channel ended between two packets without FINI.
 var errNoFini = fmt.Errorf("the channel ended before FINI: %w", io.EOF)
 
-// checkFinished emits Finished when all procs are done and all channels have ended. After a host has
-// died it does so only if the job goes on without that.
+// checkFinished emits Finished when all procs are done and all channels have ended. After a host
+// has died it does so only if the job goes on without that.
 func (a *Agent) checkFinished() {
 	if a.running == 0 && a.channels == 0 && !a.finished {
 		a.finished = true

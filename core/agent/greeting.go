@@ -154,8 +154,8 @@ func (d *Dance) Proven(conn int, h wire.HostRank) bool {
 	return true
 }
 
-// ProvenElsewhere records that host h has proven itself at another listener than that of the channels, and
-// that conn leads to it. If it returns false, the driver closes conn.
+// ProvenElsewhere records that host h has proven itself at another listener than that of the
+// channels, and that conn leads to it. If it returns false, the driver closes conn.
 func (d *Dance) ProvenElsewhere(conn int, h wire.HostRank) bool {
 	if d.over || d.unfit(wire.HostID{}, h) != "" || !d.c.Hosts[h].Proves {
 		return false

@@ -26,12 +26,12 @@ var (
 // maxAsked is how many questions in one direction of a channel may have no answer yet.
 const maxAsked = 4
 
-// maxQueued is how many bytes of inquiries may wait on a channel before no more questions are sent or
-// taken. What is queued then is at most that and maxAsked answers of wire.AnswerWindow.
+// maxQueued is how many bytes of inquiries may wait on a channel before no more questions are sent
+// or taken. What is queued then is at most that and maxAsked answers of wire.AnswerWindow.
 const maxQueued = wire.AnswerWindow
 
-// Offsets in a header of the fields that only the packets of an inquiry and procs use (IMPI ch.3, Packet
-// Format; docs/wire.md).
+// Offsets in a header of the fields that only the packets of an inquiry and procs use (IMPI ch.3,
+// Packet Format; docs/wire.md).
 const (
 	atSrcRequest = 56
 	atMsgLen     = 72
@@ -113,8 +113,8 @@ func (t *inquiry) sent(n, packets int) (left int) {
 	return n
 }
 
-// sentBegun is sent for the packet of which a part had been sent when Output was called. It also returns
-// how many others Output has returned.
+// sentBegun is sent for the packet of which a part had been sent when Output was called. It also
+// returns how many others Output has returned.
 func (t *inquiry) sentBegun(n int) (left, others int) {
 	others, t.lent = t.lent, 0
 	if !t.mid || others == 0 {
@@ -161,8 +161,8 @@ func Ask(a *Agent, h wire.HostRank, data []byte) (number uint64, err error) {
 	return t.last, nil
 }
 
-// CanAsk returns nil if the node of host h can be asked now, or else the error of Ask. None can be once
-// either host has sent its FINI (IMPI ch.3, Finalization).
+// CanAsk returns nil if the node of host h can be asked now, or else the error of Ask. None can be
+// once either host has sent its FINI (IMPI ch.3, Finalization).
 func CanAsk(a *Agent, h wire.HostRank) error {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self {
 		return fmt.Errorf("%w: host %d of %d", ErrNoQuestion, h, len(a.hosts))
@@ -190,8 +190,9 @@ func (t *inquiry) forget(number uint64) {
 	t.asked = slices.DeleteFunc(t.asked, func(q *question) bool { return q.number == number })
 }
 
-// Reply answers a question of the node of host h, which the event Asked has brought. An empty answer
-// means that there is none. One that the other host does not take is kept until Withdraw is called.
+// Reply answers a question of the node of host h, which the event Asked has brought. An empty
+// answer means that there is none. One that the other host does not take is kept until Withdraw is
+// called.
 func Reply(a *Agent, h wire.HostRank, number uint64, data []byte) {
 	p := a.endpoints[h]
 	if p == nil || p.inquiry == nil {
@@ -209,8 +210,8 @@ func Reply(a *Agent, h wire.HostRank, number uint64, data []byte) {
 	answerOn(a, p, x)
 }
 
-// Taken returns how many bytes of the answer to a question the node of host h has taken, and whether some of
-// it waits until it has taken more.
+// Taken returns how many bytes of the answer to a question the node of host h has taken, and
+// whether some of it waits until it has taken more.
 func Taken(a *Agent, h wire.HostRank, number uint64) (bytes int, waits bool) {
 	if p := a.endpoints[h]; p != nil && p.inquiry != nil {
 		if x := p.inquiry.answer(number); x != nil && x.end == 0 {
@@ -220,8 +221,8 @@ func Taken(a *Agent, h wire.HostRank, number uint64) (bytes int, waits bool) {
 	return 0, false
 }
 
-// Withdraw drops what is not queued yet of the answer to a question of the node of host h, which is told
-// that there is none.
+// Withdraw drops what is not queued yet of the answer to a question of the node of host h, which is
+// told that there is none.
 func Withdraw(a *Agent, h wire.HostRank, number uint64) {
 	if _, waits := Taken(a, h, number); waits {
 		refuse(a, a.endpoints[h], number)
@@ -232,8 +233,8 @@ func (t *inquiry) withdraw(number uint64) {
 	t.answers = slices.DeleteFunc(t.answers, func(x *answer) bool { return x.number == number })
 }
 
-// InquiryBytes returns how many bytes the nodes at both ends of the channel to host h have sent each
-// other so far, which channels count like packets of procs.
+// InquiryBytes returns how many bytes the nodes at both ends of the channel to host h have sent
+// each other so far, which channels count like packets of procs.
 func InquiryBytes(a *Agent, h wire.HostRank) (sent, received uint64) {
 	p := a.endpoints[h]
 	if p == nil || p.inquiry == nil {

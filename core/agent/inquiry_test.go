@@ -70,8 +70,8 @@ func pattern(n int) []byte {
 	return b
 }
 
-// TestInquiry: a question and its answer come as they are, whatever their sizes and the pieces in which the
-// channel carries them, and what procs send beside them comes in order.
+// TestInquiry: a question and its answer come as they are, whatever their sizes and the pieces in
+// which the channel carries them, and what procs send beside them comes in order.
 func TestInquiry(t *testing.T) {
 	for _, step := range []int{1, 13, 128, 129, 5000, 100_000, everything} {
 		for _, n := range []int{0, 1, wire.MaxAnswerPart, wire.MaxAnswerPart + 1, 3 * wire.AnswerWindow, 1 << 20} {
@@ -104,8 +104,8 @@ func TestInquiry(t *testing.T) {
 	}
 }
 
-// TestInquiryIsApart: what the nodes say is known at both ends at each moment, so that it can be told
-// from what procs have sent.
+// TestInquiryIsApart: what the nodes say is known at both ends at each moment, so that it can be
+// told from what procs have sent.
 func TestInquiryIsApart(t *testing.T) {
 	x := newInquiring(t, 77)
 	number := x.ask(pattern(500))
@@ -133,8 +133,8 @@ func TestInquiryIsApart(t *testing.T) {
 	}
 }
 
-// TestInquiryIsNotInterrupted: a packet of the nodes of which a part has been sent is sent to its end before
-// a PROTOACK, which may pass others.
+// TestInquiryIsNotInterrupted: a packet of the nodes of which a part has been sent is sent to its
+// end before a PROTOACK, which may pass others.
 func TestInquiryIsNotInterrupted(t *testing.T) {
 	x := newInquiring(t, everything)
 	x.ask(pattern(100))
@@ -152,8 +152,8 @@ func TestInquiryIsNotInterrupted(t *testing.T) {
 	}
 }
 
-// TestInquiryWindow: no more of an answer is sent than the other host takes, and nothing is kept of one
-// that is withdrawn.
+// TestInquiryWindow: no more of an answer is sent than the other host takes, and nothing is kept of
+// one that is withdrawn.
 func TestInquiryWindow(t *testing.T) {
 	x := newInquiring(t, everything)
 	number := x.ask(nil)
@@ -177,8 +177,8 @@ func special(kind wire.PacketType, number, length uint64, data int) []byte {
 	return append(b, pattern(data)...)
 }
 
-// TestInquiryIsNotForAll: neither procs nor hosts that do not list it may ask, nor hosts after their
-// FINI, and nothing may be longer than agreed.
+// TestInquiryIsNotForAll: neither procs nor hosts that do not list it may ask, nor hosts after
+// their FINI, and nothing may be longer than agreed.
 func TestInquiryIsNotForAll(t *testing.T) {
 	for name, c := range map[string]struct {
 		link LinkID
@@ -240,8 +240,8 @@ func TestFloodOfQuestions(t *testing.T) {
 	}
 }
 
-// TestAnswerIsTaken: how much of an answer has been taken is known until all of it is queued, from when on it
-// cannot be withdrawn any more.
+// TestAnswerIsTaken: how much of an answer has been taken is known until all of it is queued, from
+// when on it cannot be withdrawn any more.
 func TestAnswerIsTaken(t *testing.T) {
 	x := newInquiring(t, everything)
 	number := x.ask(nil)
@@ -316,8 +316,8 @@ func TestAnswersOfNoUse(t *testing.T) {
 	}
 }
 
-// TestInquiryEnds: questions without an answer end with the channel, or when the other host finishes, and
-// then nothing can be asked.
+// TestInquiryEnds: questions without an answer end with the channel, or when the other host
+// finishes, and then nothing can be asked.
 func TestInquiryEnds(t *testing.T) {
 	for name, end := range map[string]func(r *rig){
 		"closed":   func(r *rig) { r.Closed(hostLink(1), io.EOF) },

@@ -16,8 +16,8 @@ func surviveJob(self int) Config {
 	return c
 }
 
-// TestLostIsHeard: what a host says of lost procs comes out at another one, in any pieces, behind what
-// procs have sent before, and the channel goes on.
+// TestLostIsHeard: what a host says of lost procs comes out at another one, in any pieces, behind
+// what procs have sent before, and the channel goes on.
 func TestLostIsHeard(t *testing.T) {
 	l := wire.Lost{First: 1, Last: 2, Host: true, Status: 9, Text: strings.Repeat("x", 100)}
 	for step := range 700 {
@@ -42,8 +42,8 @@ func TestLostIsHeard(t *testing.T) {
 	}
 }
 
-// TestLostIsNotForAll: neither procs nor hosts that do not list it may send it, nor of procs that there
-// are not.
+// TestLostIsNotForAll: neither procs nor hosts that do not list it may send it, nor of procs that
+// there are not.
 func TestLostIsNotForAll(t *testing.T) {
 	lost := func(last wire.WorldRank) []byte {
 		data := wire.AppendLost(nil, wire.Lost{Last: last})

@@ -36,8 +36,9 @@ func (a *Agent) owes(p *endpoint) bool {
 	return p.out.bytes+p.urgent.bytes > end
 }
 
-// ExpectHost records that host h has made the channel; AttachHost or Unexpect follows. It returns
-// false if the channel is not wanted any more: this host has finished, and no packet to h is left.
+// ExpectHost records that host h has made the channel; AttachHost or UnexpectHost follows. It
+// returns false if the channel is not wanted any more: this host has finished, and no packet to h
+// is left.
 func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	if h < 0 || int(h) >= len(a.hosts) || h == a.self || !a.hosts[h].OnDemand {
 		return false
@@ -45,9 +46,9 @@ func (a *Agent) ExpectHost(h wire.HostRank) bool {
 	return a.mean(a.host(h))
 }
 
-// Unexpect records that a channel announced by ExpectHost was lost before anything was sent on it.
-// Packets that wait for it cause another HostWanted.
-func (a *Agent) Unexpect(h wire.HostRank) {
+// UnexpectHost records that a channel announced by ExpectHost was lost before anything was sent on
+// it. Packets that wait for it cause another HostWanted.
+func (a *Agent) UnexpectHost(h wire.HostRank) {
 	p := a.host(h)
 	switch {
 	case !p.meant || p.state != waiting:
@@ -61,10 +62,10 @@ func (a *Agent) Unexpect(h wire.HostRank) {
 	}
 }
 
-// AttemptFailed records that an attempt to reach host h has failed. It returns false if the channel is not
-// needed any more: it exists, or all procs of this host are done and no packet of theirs waits for
-// it.
-func (a *Agent) AttemptFailed(h wire.HostRank) bool {
+// ChannelDialFailed records that no candidate of host h could be dialled. It returns false if the
+// channel is not needed any more: it exists, or all procs of this host are done and no packet of
+// theirs waits for it.
+func (a *Agent) ChannelDialFailed(h wire.HostRank) bool {
 	p := a.host(h)
 	if p.meant && p.state == waiting && a.running == 0 && !a.owes(p) {
 		a.NoChannel(h, nil)

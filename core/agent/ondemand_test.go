@@ -23,8 +23,8 @@ func onDemandRig(t *testing.T) *rig {
 	return r
 }
 
-// TestChannelOnDemand: the first packet asks for the channel, and goes through it; a host that nobody
-// speaks to gets no end, and the agent finishes without it.
+// TestChannelOnDemand: the first packet asks for the channel, and goes through it; a host that
+// nobody speaks to gets no end, and the agent finishes without it.
 func TestChannelOnDemand(t *testing.T) {
 	r := onDemandRig(t)
 	first, second := r.packet(wire.PkData, 0, 2, 5, 1), r.packet(wire.PkData, 1, 3, 5, 2)
@@ -63,8 +63,8 @@ func TestNothingOnDemand(t *testing.T) {
 	}
 }
 
-// TestExpectedChannel: the agent does not finish before a channel that it expects has come and ended,
-// or is lost.
+// TestExpectedChannel: the agent does not finish before a channel that it expects has come and
+// ended, or is lost.
 func TestExpectedChannel(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		r := onDemandRig(t)
@@ -77,7 +77,7 @@ func TestExpectedChannel(t *testing.T) {
 		r.must(r.ProcDone(1))
 		r.wantEvents("its procs are done")
 		if lost {
-			r.Unexpect(2)
+			r.UnexpectHost(2)
 			r.wantEvents("a packet waits", HostWanted)
 			r.NoChannel(2, nil)
 			r.wantEvents("the end", Finished)
@@ -115,25 +115,25 @@ func TestLostExpectation(t *testing.T) {
 	r.ExpectHost(1)
 	r.ExpectHost(2)
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
-	r.Unexpect(1)
+	r.UnexpectHost(1)
 	if e := r.wantEvents("a packet waits", HostWanted); e[0].Peer.Host != 1 {
 		t.Errorf("it wants %v", e[0].Peer)
 	}
-	r.Unexpect(2)
+	r.UnexpectHost(2)
 	r.wantEvents("nothing waits")
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
 	r.wantEvents("something waits", HostWanted)
 }
 
-// TestNoChannel: a host that cannot be reached is dead while procs are at work or what they have sent
-// waits for it. One that has finished is not.
+// TestNoChannel: a host that cannot be reached is dead while procs are at work or what they have
+// sent waits for it. One that has finished is not.
 func TestNoChannel(t *testing.T) {
 	unreached := errors.New("no way")
 	r := onDemandRig(t)
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 2, 5, 1), everything))
 	r.must(r.feed(procLink(0), r.packet(wire.PkData, 0, 4, 5, 1), everything))
 	r.wantEvents("packets", HostWanted, HostWanted)
-	if !r.AttemptFailed(1) || !r.AttemptFailed(2) {
+	if !r.ChannelDialFailed(1) || !r.ChannelDialFailed(2) {
 		t.Error("the channels are not wanted any more")
 	}
 	r.NoChannel(1, nil)
@@ -148,10 +148,10 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.ProcDone(0))
 	r.must(r.ProcDone(1))
 	r.wantEvents("a packet", HostWanted)
-	if !r.AttemptFailed(1) {
+	if !r.ChannelDialFailed(1) {
 		t.Error("what a proc has sent in the barrier of Finalize is thrown away")
 	}
-	r.Unexpect(1)
+	r.UnexpectHost(1)
 	r.wantEvents("it is wanted still", HostWanted)
 	r.NoChannel(1, unreached)
 	r.wantEvents("nobody gets it", HostDied)
@@ -161,7 +161,7 @@ func TestNoChannel(t *testing.T) {
 	r.must(r.ProcDone(0))
 	r.must(r.ProcDone(1))
 	r.wantEvents("a channel is to come")
-	if r.AttemptFailed(1) {
+	if r.ChannelDialFailed(1) {
 		t.Error("the channel is wanted for FINI alone")
 	}
 	r.wantEvents("the end", Finished)
@@ -183,7 +183,7 @@ func largeJob(hosts int) *startup.Job {
 // TestWhichChannelsAreOnDemand: none of a small job; of a large one all but twice the logarithm of
 // its hosts for each, and both ends know which.
 func TestWhichChannelsAreOnDemand(t *testing.T) {
-	for hosts, most := range map[int]int{FewHosts: FewHosts - 1, FewHosts + 1: 14, 1000: 20} {
+	for hosts, most := range map[int]int{MaxAllChannelsHosts: MaxAllChannelsHosts - 1, MaxAllChannelsHosts + 1: 14, 1000: 20} {
 		c := NewChannels(ChannelsConfig{Job: largeJob(hosts)})
 		for h := range wire.HostRank(hosts) {
 			made := 0
@@ -195,7 +195,7 @@ func TestWhichChannelsAreOnDemand(t *testing.T) {
 					made++
 				}
 			}
-			if made > most || hosts == FewHosts && made < most {
+			if made > most || hosts == MaxAllChannelsHosts && made < most {
 				t.Fatalf("%d hosts: host %d makes %d channels at the start", hosts, h, made)
 			}
 		}
@@ -212,10 +212,10 @@ func TestWhichChannelsAreOnDemand(t *testing.T) {
 func TestChannelsToAnotherRelease(t *testing.T) {
 	for _, old := range []wire.ClientRank{0, 1} {
 		for _, self := range []wire.ClientRank{0, 1} {
-			j := largeJob(FewHosts + 2)
+			j := largeJob(MaxAllChannelsHosts + 2)
 			j.Self, j.Clients[old].Versions = self, []wire.Version{wire.Version00, wire.PrivateVersion}
 			c := NewChannels(ChannelsConfig{Job: j})
-			local := wire.HostRank(self) * (FewHosts/2 + 1)
+			local := wire.HostRank(self) * (MaxAllChannelsHosts/2 + 1)
 			for h := range wire.HostRank(len(j.Hosts)) {
 				if j.Hosts[h].Client != self && c.OnDemand(local, h) {
 					t.Errorf("client %d makes the channel to host %d on demand", self, h)
@@ -227,7 +227,7 @@ func TestChannelsToAnotherRelease(t *testing.T) {
 			if got := c.OfOtherRelease(); len(got) != 1 || got[0] != 1-self {
 				t.Errorf("client %d takes clients %d for those of another release", self, got)
 			}
-			j.Hosts = j.Hosts[:FewHosts]
+			j.Hosts = j.Hosts[:MaxAllChannelsHosts]
 			if got := c.OfOtherRelease(); got != nil {
 				t.Errorf("in a small job clients %d are named", got)
 			}
@@ -263,27 +263,27 @@ func TestTieOfChannels(t *testing.T) {
 			t.Fatal("it does not dial once, or does not listen")
 		}
 		hello[i], _, _ = ends[i].Hello(h, 1-h)
-		if v := ends[i].Admits(h, dynamic.Hello{Src: wire.WorldRank(1 - h), Dst: wire.WorldRank(h), Hosts: true, Session: hello[i].Session}, true); v != dynamic.Accepted {
+		if v := ends[i].Admits(h, dynamic.Hello{Src: wire.WorldRank(1 - h), Dst: wire.WorldRank(h), Hosts: true, ResumableID: hello[i].ResumableID}, true); v != dynamic.Accepted {
 			t.Errorf("host %d: %v", i, v)
 		}
 	}
-	if place, _ := ends[0].Arrive(hello[1]); place != NotReady {
-		t.Errorf("before the switch runs: %v", place)
+	if target, _ := ends[0].Arrive(hello[1]); target != NotReady {
+		t.Errorf("before the switch runs: %v", target)
 	}
 	ends[0].Ready()
 	ends[1].Ready()
-	if place, v := ends[1].Arrive(hello[0]); place != Nowhere || v != dynamic.TieLost {
-		t.Errorf("at the host of higher rank: %v, %v", place, v)
+	if target, v := ends[1].Arrive(hello[0]); target != Nowhere || v != dynamic.TieLost {
+		t.Errorf("at the host of higher rank: %v, %v", target, v)
 	}
-	if place, v := ends[0].Arrive(hello[1]); place != ToHost || v != dynamic.Accepted {
-		t.Errorf("at the host of lower rank: %v, %v", place, v)
+	if target, v := ends[0].Arrive(hello[1]); target != ToHost || v != dynamic.Accepted {
+		t.Errorf("at the host of lower rank: %v, %v", target, v)
 	}
 	ends[0].Drop(hello[1])
 	if ends[0].Request(0, 1, 1, 0) == nil {
 		t.Error("it does not dial after the connection was lost")
 	}
 	ends[1].Stop(1, 0)
-	if place, _ := ends[1].Arrive(hello[0]); place != ToHost {
-		t.Errorf("when its own search is over: %v", place)
+	if target, _ := ends[1].Arrive(hello[0]); target != ToHost {
+		t.Errorf("when its own dial plan is over: %v", target)
 	}
 }

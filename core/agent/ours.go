@@ -61,8 +61,8 @@ func (p *endpoint) said() (number, length uint64, data []byte) {
 	return binary.BigEndian.Uint64(h[atSrcRequest:]), binary.BigEndian.Uint64(h[atMsgLen:]), h[wire.HeaderSize:]
 }
 
-// takeAsk takes a question of the node at the other end. More of them than there may be get an empty
-// answer, and none while the other host does not read what is queued for it.
+// takeAsk takes a question of the node at the other end. More of them than there may be get an
+// empty answer, and none while the other host does not read what is queued for it.
 func takeAsk(a *Agent, p *endpoint) {
 	number, _, data := p.said()
 	switch t := p.inquiry; {
@@ -75,8 +75,8 @@ func takeAsk(a *Agent, p *endpoint) {
 	}
 }
 
-// takeTell takes a part of an answer, which are in order as all packets of a channel are (IMPI ch.3,
-// Packet Protocol). Parts that nobody waits for any more are dropped.
+// takeTell takes a part of an answer, which are in order as all packets of a channel are (IMPI
+// ch.3, Packet Protocol). Parts that nobody waits for any more are dropped.
 func takeTell(a *Agent, p *endpoint) {
 	number, size, data := p.said()
 	t := p.inquiry

@@ -18,10 +18,10 @@
 // site, so that an agreement over sites takes one round trip between them, however many procs there
 // are.
 //
-// A member that learns of a failure may get another parent or more children. It sends its new parent
-// what it has sent the old one, or the result if it knows it, also long after its own agreement has
-// returned. So whoever becomes the root learns the result if any living member has it, or else that
-// nobody has, and then decides anew.
+// A member that learns of a failure may get another parent or more children. It sends its new
+// parent what it has sent the old one, or the result if it knows it, also long after its own
+// agreement has returned. So whoever becomes the root learns the result if any living member has
+// it, or else that nobody has, and then decides anew.
 //
 // A member remembers a result until it knows that no living member needs it: the result of each
 // agreement has a sequence number below which all have returned.
@@ -39,24 +39,26 @@
 //   - after each of these calls, takes what is to be sent by [Member.Next] and what was decided by
 //     [Member.Decided], until there is nothing more.
 //
-// Messages must arrive whole; those of one sender may overtake each other. A message to a member that has
-// failed may be lost. The engine must not let a Member go when its communicator is freed or revoked:
-// other members may still ask for the last result, until the job ends. It must hand over messages
-// that arrive before New once the Member is there.
+// Messages must arrive whole; those of one sender may overtake each other. A message to a member
+// that has failed may be lost. The engine must not let a Member go when its communicator is freed
+// or revoked: other members may still ask for the last result, until the job ends. It must hand
+// over messages that arrive before New once the Member is there.
 //
-// Failures are final: a member that was reported as failed, and lives, must end, as the others go on
-// without it. [ErrExcluded] says that they have.
+// Failures are final: a member that was reported as failed, and lives, must end, as the others go
+// on without it. [ErrExcluded] says that they have.
 //
 // # What holds, and why
 //
 // Failures are only reported of members that have failed, each to all that live, at any time and
-// in any order. Let an open message be one that a member sends its parent before it knows the result.
+// in any order. Let an open message be one that a member sends its parent before it knows the
+// result.
 //
 // Everybody is counted. The parent of a member changes only when it has failed, and depends only on
 // which have failed: in its site the nearest ancestor that lives, else the lowest rank of the site
 // that lives; for that one the lowest of all. An open message says that everybody below its sender
-// has contributed or is known to have failed; that is so if it is true of its children, and the root
-// has everybody below it. So each member that is not in Failed of a result has contributed to it.
+// has contributed or is known to have failed; that is so if it is true of its children, and the
+// root has everybody below it. So each member that is not in Failed of a result has contributed to
+// it.
 //
 // All that live get the same. While a member's parent lives, a member that has sent it an open
 // message can get the result from it alone: it takes answers only from its parent, nothing

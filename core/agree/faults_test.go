@@ -20,12 +20,13 @@ func TestFaultsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mutant.Weave(list, func(name string) ([]byte, error) { return os.ReadFile(filepath.Base(name)) }); err != nil {
+	if _, err := mutant.InsertMutants(list, func(name string) ([]byte, error) { return os.ReadFile(filepath.Base(name)) }); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestModelFindsFaults wants TestModel to fail with each fault of testdata/faults.txt, and not without.
+// TestModelFindsFaults wants TestModel to fail with each fault of testdata/faults.txt, and not
+// without.
 func TestModelFindsFaults(t *testing.T) {
 	soak.Only(t, "TestFaultsFit, as it builds these tests with all faults")
 	list, err := mutant.Parse(faults)

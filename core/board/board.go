@@ -74,12 +74,12 @@ type Board struct {
 
 func slotSize(procs int) int { return slotHead + procs*memberSize }
 
-// Control returns the number of bytes at the start of a board for that many procs that are control
-// data of communicators. The areas follow.
-func Control(procs int) int { return (headerSize + Slots*slotSize(procs) + page - 1) &^ (page - 1) }
+// ControlSize returns the number of bytes at the start of a board for that many procs that are
+// control data of communicators. The areas follow.
+func ControlSize(procs int) int { return (headerSize + Slots*slotSize(procs) + page - 1) &^ (page - 1) }
 
 // Size returns the size in bytes of a board for that many procs. Most of it is never touched.
-func Size(procs int) int { return Control(procs) + Slots*procs*areaSize }
+func Size(procs int) int { return ControlSize(procs) + Slots*procs*areaSize }
 
 // Header returns the bytes at the start of a board for that many procs. All others are zero.
 func Header(procs int) ([]byte, error) {
@@ -127,10 +127,10 @@ func (b *Board) between() {
 
 func (b *Board) word(at int) *atomic.Uint64 { return (*atomic.Uint64)(unsafe.Pointer(&b.mem[at])) }
 
-// Take reserves a slot for a communicator; ok is false if none is left. One member calls it and
-// sends the result to the others. It never returns slot 0, which belongs to the communicator of all
-// procs of the board.
-func (b *Board) Take() (slot int, ok bool) {
+// ReserveSlot reserves a slot for a communicator; ok is false if none is left. One member calls it
+// and sends the result to the others. It never returns slot 0, which belongs to the communicator of
+// all procs of the board.
+func (b *Board) ReserveSlot() (slot int, ok bool) {
 	taken := b.word(atTaken)
 	for {
 		was := taken.Load()

@@ -95,24 +95,24 @@ func TestSlots(t *testing.T) {
 	b := open(t, 2)
 	seen := map[int]bool{0: true}
 	for range Slots - 1 {
-		s, ok := b.Take()
+		s, ok := b.ReserveSlot()
 		if !ok || seen[s] {
 			t.Fatalf("slot %d, %v", s, ok)
 		}
 		seen[s] = true
 	}
-	if s, ok := b.Take(); ok {
+	if s, ok := b.ReserveSlot(); ok {
 		t.Fatalf("slot %d of a full board", s)
 	}
 	p, q := pair(t, b, 5)
 	p.Begin(FirstStep(0))
 	post(t, p, FirstStep(0), "x")
 	p.Leave()
-	if s, ok := b.Take(); ok {
+	if s, ok := b.ReserveSlot(); ok {
 		t.Fatalf("slot %d while a member has not left", s)
 	}
 	q.Leave()
-	if s, ok := b.Take(); !ok || s != 5 {
+	if s, ok := b.ReserveSlot(); !ok || s != 5 {
 		t.Fatalf("after all have left: slot %d, %v", s, ok)
 	}
 	p, q = pair(t, b, 5)

@@ -10,8 +10,8 @@ import (
 // LentBit distinguishes a post that lends its bytes from one that has them.
 const LentBit = 1 << 7
 
-// Never is a value of State.Lend: no block is so long.
-const Never = math.MaxUint64
+// NeverLend is a value of State.Lend: no block is so long.
+const NeverLend = math.MaxUint64
 
 // MemoryKey is what others need to read the memory that a member lends, like the remote key of
 // RDMA: Process is its number in the kernel, and the process is the right one if Cookie is in its
@@ -38,8 +38,8 @@ type Lending struct {
 }
 
 // PostKey posts this member's key in t; a Wait of Vacant must be over.
-func (p *Member) PostKey(t Step, what uint8, o MemoryKey) {
-	*(*MemoryKey)(unsafe.Pointer(&p.Room(t, memoryKeySize)[0])) = o
+func (p *Member) PostKey(t Step, what uint8, k MemoryKey) {
+	*(*MemoryKey)(unsafe.Pointer(&p.Room(t, memoryKeySize)[0])) = k
 	p.Post(t, what, memoryKeySize)
 }
 
@@ -59,7 +59,8 @@ func KeySize() int { return memoryKeySize }
 const LendSize = 8
 
 // PostLent posts that b, which is not empty, is lent in t; a Wait of Vacant for LendSize bytes must
-// be over. The caller must not change b until a Wait of Taken is over for all members that read it.
+// be over. The caller must not change b until a Wait of Finished is over for all members that read
+// it.
 func (p *Member) PostLent(t Step, what uint8, b []byte) {
 	p.b.between()
 	e := p.entry(p.me, t)
@@ -89,7 +90,7 @@ func (p *Member) Ask(t Step, lenders uint64) {
 }
 
 // Askers returns which of some members have called Ask for the memory that this member lends in t;
-// a Wait of Taken must be over for them.
+// a Wait of Finished must be over for them.
 func (p *Member) Askers(t Step, members uint64) (askers uint64) {
 	for left := members; left != 0; left &= left - 1 {
 		m := bits.TrailingZeros64(left)
@@ -105,7 +106,7 @@ func (p *Member) Askers(t Step, members uint64) (askers uint64) {
 // since a step.
 func (p *Member) VacantFor(t Step, n int, since Step, readers uint64) Wait {
 	if was := p.lastUse(t, n); was >= since {
-		return p.Taken(readers, was)
+		return p.Finished(readers, was)
 	}
 	return p.Vacant(t, n)
 }

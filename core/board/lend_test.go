@@ -28,7 +28,7 @@ func TestLend(t *testing.T) {
 		if err != nil || addr != uint64(uintptr(unsafe.Pointer(&long[0]))) {
 			t.Fatalf("operation %d: it is lent at %#x: %v", i, addr, err)
 		}
-		w := p.Taken(SetOf(1), step)
+		w := p.Finished(SetOf(1), step)
 		if w.Done() {
 			t.Fatal("returned while it is read")
 		}
@@ -43,7 +43,7 @@ func isMismatch(err error) bool {
 	return errors.As(err, &m) && m.What == 7 && m.WantWhat == 7
 }
 
-func TestOffers(t *testing.T) {
+func TestLentMemoryIsOffered(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	want := MemoryKey{Process: 5, Addr: 1 << 40, Cookie: [2]uint64{1, 2}}
 	p.Begin(FirstStep(0))
@@ -56,7 +56,8 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// Who could not read what is lent asks for it, in that operation only, and gets it in further steps.
+// Who could not read what is lent asks for it, in that operation only, and gets it in further
+// steps.
 func TestAsk(t *testing.T) {
 	p, q := pair(t, open(t, 2), 0)
 	long := []byte(pattern(roomSize+1, 1))
@@ -78,7 +79,7 @@ func TestAsk(t *testing.T) {
 		}
 		q.Done()
 		p.Done()
-		if w := p.Taken(SetOf(1), step); !w.Done() {
+		if w := p.Finished(SetOf(1), step); !w.Done() {
 			t.Fatal("not returned by who has asked")
 		}
 		if got := p.Askers(step, p.Others()); (got == SetOf(1)) != asks || q.Askers(step, q.Others()) != 0 {

@@ -62,9 +62,9 @@ type State struct {
 	Keys     [MaxProcs]MemoryKey
 }
 
-// Move makes the Member keep its State at s from now on. Neither may be used by others in the
+// SetState makes the Member keep its State at s from now on. Neither may be used by others in the
 // meantime.
-func (p *Member) Move(s *State) {
+func (p *Member) SetState(s *State) {
 	old := p.State
 	s.Slot, s.Areas, s.Members, s.Me = old.Slot, old.Areas, old.Members, old.Me
 	s.Number.Store(old.Number.Load())
@@ -85,7 +85,7 @@ func (p *Member) entry(m int, t Step) int {
 	return p.part(m) + line + t.index()%entries*entrySize
 }
 
-func (p *Member) area(m int) int { return Control(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
+func (p *Member) area(m int) int { return ControlSize(p.b.procs) + (p.slot*p.b.procs+m)*areaSize }
 
 // data returns the memory of the n bytes that a member posts in t.
 func (p *Member) data(m int, t Step, n int) []byte {
@@ -113,8 +113,8 @@ func (p *Member) Begin(t Step) {
 	p.progress(p.me).Swap(uint64(t))
 }
 
-// PrefetchOwn fetches the cache lines that this member writes next, in t, so that Begin and Post do not
-// wait until the others' cores have given them up.
+// PrefetchOwn fetches the cache lines that this member writes next, in t, so that Begin and Post do
+// not wait until the others' cores have given them up.
 func (p *Member) PrefetchOwn(t Step) {
 	ntcopy.Claim(unsafe.Pointer(p.progress(p.me)))
 	ntcopy.Claim(unsafe.Pointer(p.b.word(p.entry(p.me, t))))
@@ -200,10 +200,10 @@ func (p *Member) Write(t Step, what uint8, n int) {
 	fill(p, p.entry(p.me, t), t, what, n)
 }
 
-// PublishRelaxed publishes what Write has written in t, and returns the Sleepers. It does not wait until the
-// others can see it: the check for sleepers may come first, and miss a member that has just gone to
-// sleep. So it is for members that check again soon after they have gone to sleep (State.Rechecks). It
-// may be called while others use the Member.
+// PublishRelaxed publishes what Write has written in t, and returns the Sleepers. It does not wait
+// until the others can see it: the check for sleepers may come first, and miss a member that has
+// just gone to sleep. So it is for members that check again soon after they have gone to sleep
+// (State.Rechecks). It may be called while others use the Member.
 func (p *Member) PublishRelaxed(t Step) (sleepers uint64) {
 	word := p.b.word(p.entry(p.me, t))
 	if p.b.step != nil { // look for sleepers first
@@ -216,9 +216,9 @@ func (p *Member) PublishRelaxed(t Step) (sleepers uint64) {
 	return p.Sleepers()
 }
 
-// Keep records that the n bytes posted in t stay in use until the others have read what they need
-// of a later step.
-func (p *Member) Keep(t Step, n int, until Step) {
+// HoldUntil records that the n bytes posted in t stay in use until the others have read what they
+// need of a later step.
+func (p *Member) HoldUntil(t Step, n int, until Step) {
 	p.Written[t.index()%entries] = until
 	if n > roomSize {
 		p.Rooms[t.index()%2] = until
@@ -261,7 +261,8 @@ func (e *Mismatch) Error() string {
 // Sleepers returns the members, except this one, that have gone to sleep, and clears their
 // bits: the caller must wake them. It is called after writing whatever they may wait for.
 // That must be written by Swap: under the race detector a Store to memory that is not Go's
-// own may be reordered with this check. After PublishRelaxed, which stores, a member may be missed: see State.Rechecks.
+// own may be reordered with this check. After PublishRelaxed, which stores, a member may be missed:
+// see State.Rechecks.
 func (p *Member) Sleepers() uint64 {
 	w := p.b.word(p.base)
 	if w.Load() == 0 {
@@ -321,8 +322,8 @@ func (p *Member) Posted(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, entry: t, want: uint64(t)}
 }
 
-// Taken returns a Wait until members have ended t, or begun a later operation.
-func (p *Member) Taken(members uint64, t Step) Wait {
+// Finished returns a Wait until members have ended t, or begun a later operation.
+func (p *Member) Finished(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, want: uint64(t | doneBit)}
 }
 
@@ -333,7 +334,7 @@ func (p *Member) Vacant(t Step, n int) Wait {
 		return Wait{}
 	}
 	p.Seen = slowest(p)
-	return p.Taken(p.Others(), was)
+	return p.Finished(p.Others(), was)
 }
 
 // lastUse returns the step in which this member last wrote what it needs to post n bytes in t.
@@ -375,10 +376,10 @@ func (w *Wait) Done() bool {
 // Missing returns the set of the members that are still waited for.
 func (w *Wait) Missing() uint64 { return w.left }
 
-// Expect fetches the cache lines that this member will read when the Wait, for posts of n bytes by
-// each of the members, is over: those of the first most bytes. The bytes may not be written yet.
+// Prefetch fetches the cache lines that this member will read when the Wait, for posts of n bytes
+// by each of the members, is over: those of the first most bytes. The bytes may not be written yet.
 // For short posts, which are in an entry, it fetches nothing.
-func (w *Wait) Expect(n, most int) {
+func (w *Wait) Prefetch(n, most int) {
 	for left := w.left; left != 0 && n > inline; left &= left - 1 {
 		m := bits.TrailingZeros64(left)
 		ntcopy.Fetch(unsafe.Pointer(w.p.b.word(w.p.entry(m, w.entry))))

@@ -80,8 +80,8 @@ func read(tb testing.TB, q *Member, step Step, want string) {
 	}
 }
 
-// A member that has not read an operation itself does not overwrite what it has posted there, though the
-// others have read it.
+// A member that has not read an operation itself does not overwrite what it has posted there,
+// though the others have read it.
 func TestOverwrites(t *testing.T) {
 	for _, n := range []int{1, inline, inline + 1, roomSize, roomSize + 1, MaxPost} {
 		for apart := 1; apart <= entries+1; apart++ {
@@ -212,7 +212,7 @@ func TestMove(t *testing.T) {
 	p.Backing(100)
 	old := p.State
 	s := &State{Seen: 1 << 60, Ops: 5}
-	p.Move(s)
+	p.SetState(s)
 	if p.State != s || s.Number.Load() != 7 || s.Slot != old.Slot || s.Areas != old.Areas || s.Members != 2 || s.Me != 0 || s.Ops != 0 {
 		t.Errorf("the State is %+v, it was %+v", s, old)
 	}
@@ -264,8 +264,8 @@ func FuzzHostileBoard(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		copy(mem[atTaken:Control(2)], junk)
-		if s, ok := b.Take(); ok && (s < 0 || s >= Slots) {
+		copy(mem[atTaken:ControlSize(2)], junk)
+		if s, ok := b.ReserveSlot(); ok && (s < 0 || s >= Slots) {
 			t.Fatalf("slot %d", s)
 		}
 		p, q := pair(t, b, 0)

@@ -50,7 +50,7 @@ func (p allreductions) allreduce(own, recv []byte) {
 		p.reduceRing(own, recv)
 		b := divided(recv, p.k, p.n)
 		p.ring(tagAllreduce, &b, p.me)
-	case p.few() && len(own) > 0 && len(own) < p.profile.Tuning.FewLong:
+	case p.few() && len(own) > 0 && len(own) < p.profile.Tuning.FlatAllreduceLong:
 		var result []byte
 		if p.me == 0 {
 			result = recv
@@ -63,10 +63,11 @@ func (p allreductions) allreduce(own, recv []byte) {
 	}
 }
 
-// longPair reports whether each of two processes combines a half of the vector. They send each other a half of the
-// operands and then of the result, together as much as one of them has, and add up half as much.
+// longPair reports whether each of two processes combines a half of the vector. They send each
+// other a half of the operands and then of the result, together as much as one of them has, and add
+// up half as much.
 func (p allreductions) longPair(own []byte) bool {
-	return p.n == 2 && p.op.Commutative() && !p.op.Whole() && len(own) >= max(p.profile.Tuning.PairLong, p.n*p.k.Size())
+	return p.n == 2 && p.op.Commutative() && !p.op.Whole() && len(own) >= max(p.profile.Tuning.PairAllreduceLong, p.n*p.k.Size())
 }
 
 // agree is Allreduce inside one client. Each process combines all operands itself where all are

@@ -83,8 +83,8 @@ func (p exchanges) exchange(tag wire.Tag, from, to *shares) {
 	}
 }
 
-// travels reports whether a share to or from a rank is a message. Between clients of which one does not run
-// this library IMPI says that all of them are.
+// travels reports whether a share to or from a rank is a message. Between clients of which one does
+// not run this library IMPI says that all of them are.
 func (p exchanges) travels(rank int, share []byte) bool {
 	if p.m.Local(p.me, rank) {
 		return len(share) > 0 && !p.here

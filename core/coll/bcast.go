@@ -34,7 +34,7 @@ func (p bcasts) bcast(buf []byte, root int) {
 	if !p.single() && p.me == from {
 		p.down(buf, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
 	}
-	p.bcastTeam(buf, p.m.Place(from))
+	p.bcastTeam(buf, p.m.LocalIndex(from))
 }
 
 // down is the phase between clients: the whole buffer in one message, from the client with number

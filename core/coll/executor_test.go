@@ -382,7 +382,7 @@ func everywhere(t *testing.T, f func(t *testing.T, j *job)) {
 				if rng.IntN(2) == 0 {
 					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, -1, -1, 64, rng.IntN(9) - 1, rng.IntN(100) - 1, rng.IntN(12) - 1, rng.IntN(200) - 1, rng.IntN(100) - 1}
 				}
-				profile.Ours = rng.IntN(2) == 0
+				profile.AllImpi = rng.IntN(2) == 0
 				if i%2 == 1 || n%3 == 0 {
 					profile.Hosts = someHosts(n, rng)
 				}

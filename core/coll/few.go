@@ -4,12 +4,12 @@ package coll
 // to another costs more than a message, and a tree makes those in its middle wait twice. So the
 // first process, or the root, exchanges messages with each of the others directly.
 
-// MaxFew is the largest value of Tuning.Few that has an effect.
-const MaxFew = 8
+// MaxFlatProcs is the largest value of Tuning.FlatProcs that has an effect.
+const MaxFlatProcs = 8
 
 func (p *Planner) few() bool {
 	n := p.team.size()
-	return n > 2 && n <= min(p.profile.Tuning.Few, MaxFew)
+	return n > 2 && n <= min(p.profile.Tuning.FlatProcs, MaxFlatProcs)
 }
 
 // bcastFew is bcastTree; long messages are copied by all receivers at once.
@@ -32,7 +32,7 @@ func (p reductions) reduceFew(a *accumulator, root int) {
 		p.sendLocal(p.team.rank(root), tagReduce, a.cur)
 		return
 	}
-	var operands [MaxFew][]byte
+	var operands [MaxFlatProcs][]byte
 	for i := 1; i < n; i++ {
 		operands[i] = a.buffer()
 		p.recvLocal(p.team.rank(root+i), tagReduce, operands[i])

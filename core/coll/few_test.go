@@ -99,7 +99,7 @@ func TestWhatFewAre(t *testing.T) {
 		want   int
 	}{
 		{4, Tuning{}, 6}, {3, Tuning{}, 4}, {2, Tuning{}, 2}, {5, Tuning{}, 10},
-		{4, Tuning{Few: -1}, 8}, {5, Tuning{Few: 5}, 8}, {MaxFew + 1, Tuning{Few: 100}, 26},
+		{4, Tuning{FlatProcs: -1}, 8}, {5, Tuning{FlatProcs: 5}, 8}, {MaxFlatProcs + 1, Tuning{FlatProcs: 100}, 26},
 	} {
 		if sends, _ := talk(t, c.n, c.tuning, short); sum(sends) != c.want {
 			t.Errorf("short allreduce of %d, %+v: %d messages, want %d", c.n, c.tuning, sum(sends), c.want)
@@ -108,12 +108,12 @@ func TestWhatFewAre(t *testing.T) {
 	allreduce := func(_ int, p *Planner, s *Schedule) error {
 		return p.Allreduce(s, make([]byte, 4096), make([]byte, 4096), datatype.Float64, datatype.Sum)
 	}
-	for tuning, want := range map[Tuning]int{{}: 6, {FewLong: 4096}: 24, {FewLong: 4097}: 6, {Few: -1, AllreduceLong: 4097}: 8} {
+	for tuning, want := range map[Tuning]int{{}: 6, {FlatAllreduceLong: 4096}: 24, {FlatAllreduceLong: 4097}: 6, {FlatProcs: -1, AllreduceLong: 4097}: 8} {
 		if sends, _ := talk(t, 4, tuning, allreduce); sum(sends) != want {
 			t.Errorf("allreduce, %+v: %d messages, want %d", tuning, sum(sends), want)
 		}
 	}
-	for tuning, want := range map[Tuning]int{{}: 2, {PairLong: 4096}: 4, {PairLong: 4097}: 2} {
+	for tuning, want := range map[Tuning]int{{}: 2, {PairAllreduceLong: 4096}: 4, {PairAllreduceLong: 4097}: 2} {
 		if sends, _ := talk(t, 2, tuning, allreduce); sum(sends) != want {
 			t.Errorf("allreduce of two, %+v: %d messages, want %d", tuning, sum(sends), want)
 		}

@@ -25,12 +25,12 @@ func newHostPlanner(w *Planner, hosts *comm.Clients) (l *Planner, several bool) 
 		return nil, m.Count() > 1
 	}
 	l = &Planner{comm: w.comm, m: m, profile: w.profile, n: members.Size(), me: w.team.me, isHosts: true, scattered: true}
-	l.profile.Ours = true
+	l.profile.AllImpi = true
 	if !w.single() {
 		l.ranks = w.team.ranks
 	}
 	l.mine = m.Number(l.me)
-	l.team = team{ranks: m.Locals(l.mine), me: m.Place(l.me)}
+	l.team = team{ranks: m.Locals(l.mine), me: m.LocalIndex(l.me)}
 	l.sites = newSites(m, true)
 	if l.team.me < l.sites.stripes {
 		l.samePlace = newColumn(l)
@@ -56,7 +56,7 @@ func newColumn(l *Planner) *Planner {
 	all := comm.NewGroup(0, n)
 	p := &Planner{comm: l.comm, profile: l.profile, n: n, me: l.mine, ranks: ranks, isHosts: true, scattered: true,
 		m: comm.NewMasters(all, comm.NewClients(make([]wire.ClientRank, n)))}
-	p.profile.Ours, p.profile.Tuning.Few = false, 0
+	p.profile.AllImpi, p.profile.Tuning.FlatProcs = false, 0
 	p.team = team{ranks: all, me: p.me}
 	return p
 }

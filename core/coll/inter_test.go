@@ -22,7 +22,7 @@ func betweenGroups(t *testing.T, f func(t *testing.T, j *job, sizes [2]int)) {
 				for r := range clients {
 					clients[r] = wire.ClientRank(rng.IntN(1 + i))
 				}
-				profile := Profile{XSize: 24, MaxLinear: rng.IntN(6), Ours: i%2 == 0}
+				profile := Profile{XSize: 24, MaxLinear: rng.IntN(6), AllImpi: i%2 == 0}
 				if rng.IntN(2) == 0 {
 					profile.Tuning = Tuning{-1, -1, -1, -1, -1, -1, 100, -1, 64, rng.IntN(9) - 1, rng.IntN(100) - 1, rng.IntN(12) - 1, rng.IntN(200) - 1, rng.IntN(100) - 1}
 				}

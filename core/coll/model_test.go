@@ -346,8 +346,8 @@ func TestAlltoallv(t *testing.T) {
 	})
 }
 
-// TestSparseAlltoallv has most blocks empty, gaps between the others in both buffers, and two sets of
-// ranks that exchange elements of different kinds.
+// TestSparseAlltoallv has most blocks empty, gaps between the others in both buffers, and two sets
+// of ranks that exchange elements of different kinds.
 func TestSparseAlltoallv(t *testing.T) {
 	everywhere(t, func(t *testing.T, j *job) {
 		n := len(j.clients)

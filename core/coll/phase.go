@@ -81,7 +81,8 @@ func (p allgathers) ownAllgather(own, recv []byte) bool {
 	return p.ownBlocks(PhaseAllgather, own, recv)
 }
 
-// ownBlocks is an operation without a root on blocks of one length, of a communicator inside one client.
+// ownBlocks is an operation without a root on blocks of one length, of a communicator inside one
+// client.
 func (p plan) ownBlocks(phase Phase, src, dst []byte) bool {
 	if !p.single() || len(src)+len(dst) == 0 || !p.own(phase, nil) {
 		return false
@@ -90,8 +91,8 @@ func (p plan) ownBlocks(phase Phase, src, dst []byte) bool {
 	return true
 }
 
-// ownGather brings the blocks of a client to the process in place root, which has parts by place. Scatter
-// has no phase.
+// ownGather brings the blocks of a client to the process in place root, which has parts by place.
+// Scatter has no phase.
 func (p rooted) ownGather(own []byte, all parts, root int) bool {
 	if p.scatter || len(own) == 0 || !p.own(PhaseGather, nil) {
 		return false

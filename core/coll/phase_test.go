@@ -132,8 +132,8 @@ func (j *job) perform(all []*joined) {
 	}
 }
 
-// TestPhasesReplaceMessages: where a client's own MPI does a phase there are no messages inside the client,
-// and between clients there are the same ones as without.
+// TestPhasesReplaceMessages: where a client's own MPI does a phase there are no messages inside the
+// client, and between clients there are the same ones as without.
 func TestPhasesReplaceMessages(t *testing.T) {
 	const (
 		elements = 6
@@ -161,7 +161,7 @@ func TestPhasesReplaceMessages(t *testing.T) {
 		},
 	} {
 		for _, clients := range [][]wire.ClientRank{{0, 0, 0, 0, 0}, {0, 0, 0, 2, 2, 2}, {2, 0, 2, 0, 0, 2}} {
-			j := newJob(t, clients, Profile{XSize: 1024, MaxLinear: 4, Ours: true}, nil, 1)
+			j := newJob(t, clients, Profile{XSize: 1024, MaxLinear: 4, AllImpi: true}, nil, 1)
 			j.run(plan)
 			between := j.levels[2]
 			j.own = map[wire.ClientRank]*own{}

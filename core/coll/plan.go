@@ -108,9 +108,9 @@ func (p plan) ownPart(name string, part []byte, b *parts) ([]byte, error) {
 // v has part v. Empty parts do not travel.
 func (p plan) ring(tag wire.Tag, b *parts, v int) { p.ringBut(tag, b, v, -1) }
 
-// ringFrom is ring where the process has its part in own, from where it sends it. The copy in b is made
-// meanwhile. Nobody else reads it, or only once it is in memory: until then reading it takes several times
-// as long as reading own, which has not changed, and so does writing it again.
+// ringFrom is ring where the process has its part in own, from where it sends it. The copy in b is
+// made meanwhile. Nobody else reads it, or only once it is in memory: until then reading it takes
+// several times as long as reading own, which has not changed, and so does writing it again.
 func (p plan) ringFrom(tag wire.Tag, b *parts, v int, own []byte) {
 	n := p.team.size()
 	if n > 1 && len(own) > 0 {

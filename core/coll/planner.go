@@ -74,9 +74,9 @@ type Profile struct {
 	MaxLinear int    // up to this many clients send to one directly; more use a tree
 	Clients   []Peer // by client rank; clients beyond its end use external32
 	Tuning    Tuning // must be the same in all processes of a client
-	// Ours is true if all members run this library and plan with the same Tuning, so that they may
+	// AllImpi is true if all members run this library and plan with the same Tuning, so that they may
 	// use messages other than IMPI's between them.
-	Ours bool
+	AllImpi bool
 	// Hosts maps the processes of this client to their hosts, with host ranks where Clients has
 	// client ranks, or is nil if all are on one host. It is the same in all processes of the
 	// client.
@@ -88,9 +88,9 @@ type Profile struct {
 }
 
 // Tuning contains the crossovers inside a client, and between clients that are all ours or its
-// hosts, in bytes of one process's buffer or block; Few counts processes. Fields named Long apply
-// to sizes from their value on, the others to sizes up to their value. Zero means the default, a
-// negative value means zero.
+// hosts, in bytes of one process's buffer or block; FlatProcs counts processes. Fields named Long
+// apply to sizes from their value on, the others to sizes up to their value. Zero means the
+// default, a negative value means zero.
 type Tuning struct {
 	BcastLong         int // scatter and allgather instead of a tree
 	GatherLong        int // directly to and from the root instead of by a tree
@@ -103,9 +103,9 @@ type Tuning struct {
 	AlltoallWide      int // up to this size blocks between clients go by way of the masters
 	Direct            int // up to this many clients of ours exchange messages all at once, without a tree
 	DirectLong        int // vectors of clients of ours are combined part by part, a part at each client
-	Few               int // up to this many processes on a host use no trees
-	FewLong           int // AllreduceLong where no trees are used
-	PairLong          int // AllreduceLong of two processes
+	FlatProcs         int // up to this many processes on a host use no trees
+	FlatAllreduceLong int // AllreduceLong where no trees are used
+	PairAllreduceLong int // AllreduceLong of two processes
 }
 
 func (t Tuning) withDefaults() Tuning {
@@ -117,7 +117,7 @@ func (t Tuning) withDefaults() Tuning {
 		{&t.AlltoallShort, 256}, {&t.AllreduceLong, 32 << 10}, {&t.ReduceScatterLong, 2 << 10},
 		{&t.WideLong, 64 << 10}, {&t.StripesLong, 64 << 10}, {&t.AlltoallWide, 1 << 10},
 		{&t.Direct, 16}, {&t.DirectLong, 1 << 20},
-		{&t.Few, 4}, {&t.FewLong, 128 << 10}, {&t.PairLong, 512 << 10},
+		{&t.FlatProcs, 4}, {&t.FlatAllreduceLong, 128 << 10}, {&t.PairAllreduceLong, 512 << 10},
 	} {
 		switch {
 		case *f.field == 0:
@@ -192,14 +192,14 @@ func NewPlanner(c *comm.Comm, p Profile) *Planner {
 func newPlanner(c *comm.Comm, p Profile) *Planner {
 	m := c.Masters()
 	pl := &Planner{comm: c, m: m, profile: p, n: c.Size(), me: c.Rank(), mine: m.Number(c.Rank())}
-	pl.team = team{ranks: m.Locals(pl.mine), me: m.Place(pl.me)}
+	pl.team = team{ranks: m.Locals(pl.mine), me: m.LocalIndex(pl.me)}
 	pl.peers = make([]Peer, m.Count())
 	for i := range pl.peers {
 		pl.peers[i] = p.peer(m.Client(i))
 	}
-	pl.sites = newSites(m, p.Ours)
+	pl.sites = newSites(m, p.AllImpi)
 	if pl.betweenHosts, pl.scattered = newHostPlanner(pl, p.Hosts); pl.scattered {
-		pl.profile.Tuning.Few = 0
+		pl.profile.Tuning.FlatProcs = 0
 	}
 	return pl
 }

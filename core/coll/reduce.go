@@ -170,7 +170,7 @@ func (p reductions) reduceClients(own, recv []byte, root int) {
 // upTo combines in each client and then, over the clients' delegates, at the root.
 func (p reductions) upTo(a *accumulator, root int) {
 	from := p.delegate(p.mine, root)
-	p.reduceTree(a, p.m.Place(from))
+	p.reduceTree(a, p.m.LocalIndex(from))
 	if p.me == from {
 		p.up(a, p.m.Number(root), func(i int) int { return p.delegate(i, root) })
 	}
@@ -249,7 +249,7 @@ func (p reductions) reduceTeam(own, recv []byte, root int) {
 func (p reductions) longReduction(own []byte) bool {
 	limit := p.profile.Tuning.AllreduceLong
 	if p.few() {
-		limit = p.profile.Tuning.FewLong
+		limit = p.profile.Tuning.FlatAllreduceLong
 	}
 	return p.op.Commutative() && !p.op.Whole() && p.n > 2 && len(own) >= limit && len(own)/p.k.Size() >= p.n
 }
@@ -272,7 +272,7 @@ func (p reductions) reduceTree(a *accumulator, root int) {
 		}
 		return
 	}
-	if p.few() && len(a.cur) < p.profile.Tuning.FewLong {
+	if p.few() && len(a.cur) < p.profile.Tuning.FlatAllreduceLong {
 		p.reduceFew(a, root)
 		return
 	}

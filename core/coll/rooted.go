@@ -116,7 +116,7 @@ func (p rooted) blocks(own, whole []byte, root int) {
 func (p rooted) blocksOf(own []byte, all parts, root int) {
 	if p.m.Local(p.me, root) {
 		p.foreign(all, root)
-		p.inTeam(own, all.of(p.team.ranks), p.m.Place(root))
+		p.inTeam(own, all.of(p.team.ranks), p.m.LocalIndex(root))
 		return
 	}
 	if !p.short(len(own) / p.k.Size()) {

@@ -71,7 +71,7 @@ func (p bcasts) bcastStripes(buf []byte, root int) {
 			}
 		}
 	case p.mine == rn:
-		full = p.m.Place(root)
+		full = p.m.LocalIndex(root)
 		if p.carries() {
 			p.recvLocal(root, tagBcast, stripes.at(p.team.me))
 			p.wait()
@@ -167,9 +167,9 @@ func (p reductions) reduceToStripes(own, recv []byte) accumulator {
 }
 
 // allSites combines the accumulators of the ranks that send and receive for the clients, and leaves
-// the combination in result at each of them. Up to Direct clients exchange theirs, long ones part by
-// part; of more, each sends one message up a tree and gets one down. Between hosts, where messages
-// cost less, more messages in fewer rounds are exchanged.
+// the combination in result at each of them. Up to Direct clients exchange theirs, long ones part
+// by part; of more, each sends one message up a tree and gets one down. Between hosts, where
+// messages cost less, more messages in fewer rounds are exchanged.
 func (p allreductions) allSites(a *accumulator, result []byte, stand func(number int) int) {
 	switch {
 	case p.isHosts:
@@ -196,8 +196,9 @@ func (p reductions) swapsValues() bool {
 	return (p.direct() || p.sites.ours && p.m.Count() == 2) && exact(p.op, p.k)
 }
 
-// swapValues makes each client send its value to all others, which takes one way between sites. Each
-// combines all of them in one order, from the last to the first, so that all get the same bits.
+// swapValues makes each client send its value to all others, which takes one way between sites.
+// Each combines all of them in one order, from the last to the first, so that all get the same
+// bits.
 func (p allreductions) swapValues(a *accumulator, stand func(number int) int) {
 	n, m := len(a.cur), p.m.Count()
 	values := p.scratch.get(m * n)

@@ -54,15 +54,15 @@ func (p allgathers) allgatherWide(own, recv []byte) {
 	p.bcasting().bcastTeam(recv, 0)
 }
 
-// inColumns reports whether what the processes of a client have is long enough for each of them to send its
-// own block of that length to the other clients. All clients must have as many processes.
+// inColumns reports whether what the processes of a client have is long enough for each of them to
+// send its own block of that length to the other clients. All clients must have as many processes.
 func (p allgathers) inColumns(block int) bool {
 	return p.direct() && p.betweenHosts == nil && p.sites.equal && p.team.size() > 1 && p.team.size() <= maxStripes &&
 		p.team.size()*block >= p.profile.Tuning.StripesLong
 }
 
-// allgatherColumns has the processes in one place of all clients, a column, exchange their blocks, and
-// passes the blocks of columns around in each client.
+// allgatherColumns has the processes in one place of all clients, a column, exchange their blocks,
+// and passes the blocks of columns around in each client.
 func (p allgathers) allgatherColumns(own []byte, all parts) {
 	p.copy(all.at(p.me), own)
 	for i := range p.m.Count() {

@@ -14,10 +14,10 @@ import (
 )
 
 // ours is the usual profile between clients that are all ours.
-var ours = Profile{XSize: 1024, MaxLinear: 4, Ours: true, Clients: make([]Peer, 32)}
+var ours = Profile{XSize: 1024, MaxLinear: 4, AllImpi: true, Clients: make([]Peer, 32)}
 
 // trees is ours where clients do not exchange messages all at once.
-var trees = Profile{XSize: 1024, MaxLinear: 4, Ours: true, Clients: make([]Peer, 32), Tuning: Tuning{Direct: -1}}
+var trees = Profile{XSize: 1024, MaxLinear: 4, AllImpi: true, Clients: make([]Peer, 32), Tuning: Tuning{Direct: -1}}
 
 // crossings runs a plan and counts the messages that each client sends to others
 // and gets from them, and the bytes it sends.
@@ -83,9 +83,9 @@ func TestOneUpOneDown(t *testing.T) {
 	}
 }
 
-// TestWaysBetweenSites counts how many messages between clients have to wait for each other, which is
-// how many ways between far sites an operation takes: one, but for what is combined part by part or
-// may not have other bits elsewhere.
+// TestWaysBetweenSites counts how many messages between clients have to wait for each other, which
+// is how many ways between far sites an operation takes: one, but for what is combined part by part
+// or may not have other bits elsewhere.
 func TestWaysBetweenSites(t *testing.T) {
 	p := ours
 	p.Tuning = Tuning{DirectLong: 200 << 10}

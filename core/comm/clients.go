@@ -17,8 +17,8 @@ type Clients struct {
 	ranges []procRange
 }
 
-// procRange is the procs from the end of the range before it up to, but not including, end: width of them
-// belong to client, as many that follow to client+1, and so on.
+// procRange is the procs from the end of the range before it up to, but not including, end: width
+// of them belong to client, as many that follow to client+1, and so on.
 type procRange struct {
 	end    Proc
 	client wire.ClientRank

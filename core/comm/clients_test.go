@@ -40,8 +40,8 @@ func TestClientsOfWorlds(t *testing.T) {
 	}
 }
 
-// TestClientsInTurns: the table says the same as a list of the clients of all procs, and has one entry for clients
-// in a row that have as many procs each.
+// TestClientsInTurns: the table says the same as a list of the clients of all procs, and has one
+// entry for clients in a row that have as many procs each.
 func TestClientsInTurns(t *testing.T) {
 	chance := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {

@@ -83,8 +83,8 @@ func TestMasters(t *testing.T) {
 			t.Errorf("master %d is rank %d of client %d", n, m.Rank(n), m.Client(n))
 		}
 		for place, r := range want {
-			if m.Number(int(r)) != n || m.Place(int(r)) != place {
-				t.Errorf("rank %d has master %d, place %d, want %d and %d", r, m.Number(int(r)), m.Place(int(r)), n, place)
+			if m.Number(int(r)) != n || m.LocalIndex(int(r)) != place {
+				t.Errorf("rank %d has master %d, place %d, want %d and %d", r, m.Number(int(r)), m.LocalIndex(int(r)), n, place)
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func (g *Group) count(h *Group) (n int) {
 	return n
 }
 
-// Meets returns a member that g and h have in common; ok is false if they have none.
-func (g *Group) Meets(h *Group) (p Proc, ok bool) {
+// CommonMember returns a member that g and h have in common; ok is false if they have none.
+func (g *Group) CommonMember(h *Group) (p Proc, ok bool) {
 	m := newMeeting(g, h)
 	for k := range g.runs {
 		if x := m.of(&g.runs[k]); len(x) > 0 {
@@ -70,5 +70,5 @@ func (g *Group) Meets(h *Group) (p Proc, ok bool) {
 	return -1, false
 }
 
-// Within reports whether all members of g are members of h.
-func (g *Group) Within(h *Group) bool { return g == h || g.count(h) == g.size }
+// IsSubset reports whether all members of g are members of h.
+func (g *Group) IsSubset(h *Group) bool { return g == h || g.count(h) == g.size }

@@ -141,7 +141,7 @@ func newModelState(deals []deal, bits uint) *modelState {
 	s := &modelState{}
 	for i := range s.procs {
 		s.procs[i] = NewContexts(Proc(i % 2))
-		s.procs[i].Qualify([16]byte{byte(1 + i/2)}, bits)
+		s.procs[i].SetWorld([16]byte{byte(1 + i/2)}, bits)
 		s.procs[i].max += wire.ContextID(3 * (i / 2)) // so that the worlds' maxima differ
 	}
 	for _, d := range deals {

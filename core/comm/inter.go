@@ -20,7 +20,7 @@ func (c *Comm) join() (err error) {
 	if s.Remote.size == 0 {
 		return fmt.Errorf("comm: %w: the remote group of context %d is empty", ErrGroup, s.Context)
 	}
-	if p, overlap := s.Group.Meets(s.Remote); overlap {
+	if p, overlap := s.Group.CommonMember(s.Remote); overlap {
 		return fmt.Errorf("comm: %w: proc %d is in both groups of context %d", ErrComm, p, s.Context)
 	}
 	c.local, err = New(Spec{

@@ -98,8 +98,8 @@ func (m *Masters) Client(n int) wire.ClientRank { return m.clients[n] }
 // ranks, ascending, the master first.
 func (m *Masters) Locals(n int) *Group { return m.locals[n] }
 
-// Place returns the index of rank among the Locals of its master.
-func (m *Masters) Place(rank int) int {
+// LocalIndex returns the index of rank among the Locals of its master.
+func (m *Masters) LocalIndex(rank int) int {
 	place, _ := m.locals[m.Number(rank)].Rank(Proc(rank))
 	return place
 }

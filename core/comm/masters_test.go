@@ -78,9 +78,9 @@ func TestMastersOfLargeGroups(t *testing.T) {
 			if !slices.Contains(order, c) {
 				order = append(order, c)
 			}
-			if n := m.Number(r); m.Client(n) != c || m.Place(r) != place[c] || n != slices.Index(order, c) {
+			if n := m.Number(r); m.Client(n) != c || m.LocalIndex(r) != place[c] || n != slices.Index(order, c) {
 				t.Fatalf("%s: rank %d is at %d of master %d, client %d; want %d of client %d",
-					name, r, m.Place(r), n, m.Client(n), place[c], c)
+					name, r, m.LocalIndex(r), n, m.Client(n), place[c], c)
 			}
 			place[c]++
 		}

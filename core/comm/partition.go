@@ -98,10 +98,10 @@ func (p Partition) Join(others Partition) Partition {
 	return joined
 }
 
-// Containing returns the parts that contain at least one of the ranks.
-func (p Partition) Containing(ranks *Group) (some Partition) {
+// PartsOf returns the parts that contain at least one of the ranks.
+func (p Partition) PartsOf(ranks *Group) (some Partition) {
 	for _, part := range p {
-		if _, ok := part.Group.Meets(ranks); ok {
+		if _, ok := part.Group.CommonMember(ranks); ok {
 			some = append(some, part)
 		}
 	}

@@ -35,7 +35,7 @@ func TestDivideAgainstLists(t *testing.T) {
 			t.Fatalf("%d parts of %d colours", len(parts), found)
 		}
 		for r := range choices {
-			mine := parts.Containing(NewGroup(Proc(r), 1))
+			mine := parts.PartsOf(NewGroup(Proc(r), 1))
 			if len(mine) != min(1, int(choices[r].Color)+1) || len(mine) == 1 && mine[0].Color != choices[r].Color {
 				t.Fatalf("rank %d of colour %d is in %v", r, choices[r].Color, mine)
 			}
@@ -118,7 +118,7 @@ func TestSelect(t *testing.T) {
 	}
 	_, err := g.Select(NewGroup(3, 3))
 	wrong(t, err, ErrRank)
-	if !of(t, 3, 12).Within(g) || of(t, 3, 13).Within(g) || !Empty.Within(g) {
+	if !of(t, 3, 12).IsSubset(g) || of(t, 3, 13).IsSubset(g) || !Empty.IsSubset(g) {
 		t.Error("what is within what")
 	}
 }

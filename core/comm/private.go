@@ -27,13 +27,13 @@ const (
 	lastContext wire.ContextID = 1<<64 - 64
 )
 
-// Taken is the flag of a proposal with which a member reports that it cannot use the ID that is to
-// be confirmed. Callers must not use the bit for anything else.
-const Taken uint32 = 1 << 7
+// UnusableID is the flag of a proposal with which a member reports that it cannot use the ID that
+// is to be confirmed. Callers must not use the bit for anything else.
+const UnusableID uint32 = 1 << 7
 
-// Qualify sets the name of the process's world, and the number of bits of private IDs, 1 to
+// SetWorld sets the name of the process's world, and the number of bits of private IDs, 1 to
 // PrivateBits.
-func (a *Contexts) Qualify(world [16]byte, bits uint) { a.home, a.bits = world, bits }
+func (a *Contexts) SetWorld(world [16]byte, bits uint) { a.home, a.bits = world, bits }
 
 // Claim reserves a private ID of several worlds in this process. It returns false if the process
 // already uses the ID, or is confirming it for another communicator.
@@ -93,7 +93,7 @@ func (c *Confirmation) Propose() (p Proposal) {
 		p.Private = c.a.draw() // used if another round is needed
 	}
 	if c.held = c.id != 0 && c.a.Claim(c.id); !c.held {
-		p.Flags = Taken
+		p.Flags = UnusableID
 	}
 	return p
 }
@@ -101,7 +101,7 @@ func (c *Confirmation) Propose() (p Proposal) {
 // Decide processes the combination of all members' proposals. over is set once all members have
 // claimed an ID. The error is ErrContexts, for all members, if clashes do not end.
 func (c *Confirmation) Decide(all Proposal) (id wire.ContextID, over bool, err error) {
-	if all.Flags&Taken == 0 {
+	if all.Flags&UnusableID == 0 {
 		return c.id, true, nil
 	}
 	c.Withdraw()

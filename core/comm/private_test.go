@@ -29,8 +29,8 @@ func world(n byte) (w [16]byte) {
 
 func TestConfirmation(t *testing.T) {
 	a, b := NewContexts(0), NewContexts(0)
-	a.Qualify(world('a'), PrivateBits)
-	b.Qualify(world('b'), PrivateBits)
+	a.SetWorld(world('a'), PrivateBits)
+	b.SetWorld(world('b'), PrivateBits)
 	members := []*Confirmation{a.Confirm(true), b.Confirm(true)}
 	if _, over, err := round(members); over || err != nil {
 		t.Fatalf("over after the first round, %v", err)
@@ -70,7 +70,7 @@ func TestConfirmationOfAnIDInUse(t *testing.T) {
 
 func TestConfirmationsThatComeToNothing(t *testing.T) {
 	a := NewContexts(0)
-	a.Qualify(world('a'), 1)
+	a.SetWorld(world('a'), 1)
 	var err error
 	var over bool
 	for range 10 { // there are only two IDs
@@ -104,7 +104,7 @@ func TestConfirmationsClash(t *testing.T) {
 		all := make([]Contexts, 6)
 		for i := range all {
 			all[i] = NewContexts(Proc(i / 3)) // ranks 0 and 1 of three worlds
-			all[i].Qualify(world(byte(i%3)), 5)
+			all[i].SetWorld(world(byte(i%3)), 5)
 		}
 		var open []*agreement
 		used := make([]map[wire.ContextID]bool, len(all))

@@ -253,8 +253,8 @@ func TestMastersAgainstLists(t *testing.T) {
 		}
 		for r, c := range clients {
 			n := m.Number(r)
-			if m.Client(n) != c || m.Place(r) != slices.Index(members[c], Proc(r)) {
-				t.Fatalf("rank %d of client %d: master %d, place %d", r, c, n, m.Place(r))
+			if m.Client(n) != c || m.LocalIndex(r) != slices.Index(members[c], Proc(r)) {
+				t.Fatalf("rank %d of client %d: master %d, place %d", r, c, n, m.LocalIndex(r))
 			}
 			for q, d := range clients {
 				if m.Local(r, q) != (c == d) {

@@ -44,7 +44,7 @@ func (t Tree) Ranks(from, to int) *Group {
 }
 
 // Position returns the position of a rank.
-func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.Place(rank) }
+func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.LocalIndex(rank) }
 
 func (t Tree) number(position int) int {
 	n := 0

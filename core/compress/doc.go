@@ -14,13 +14,14 @@
 //	5  3  bytes of the body: as many if plain, 1 or more and fewer if compressed
 //
 // All numbers are big-endian. A body of kind 1 stands for itself: nothing of the frames before is
-// needed to decompress it. So what a receiver allocates is bounded before anything has come, by twice
-// the longest compressed frame, and a frame that says more is an error before its body is read.
+// needed to decompress it. So what a receiver allocates is bounded before anything has come, by
+// twice the longest compressed frame, and a frame that says more is an error before its body is
+// read.
 //
 // # What is compressed
 //
-// What one Send gives is cut into blocks; a Send of fewer bytes than Config.Min is sent plain, and at
-// once like everything else. A block that does not become an eighth smaller is sent plain, too, and
-// then others are sent plain without trying: 256 KiB, and after each try in a row that fails twice as
-// much as before, up to 16 MiB.
+// What one Send gives is cut into blocks; a Send of fewer bytes than Config.Min is sent plain, and
+// at once like everything else. A block that does not become an eighth smaller is sent plain, too,
+// and then others are sent plain without trying: 256 KiB, and after each try in a row that fails
+// twice as much as before, up to 16 MiB.
 package compress

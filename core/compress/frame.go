@@ -14,8 +14,8 @@ const (
 	kindPlain      = 0
 	kindCompressed = 1
 
-	// block is how many bytes are compressed at a time: more would make the receiver wait longer before
-	// it can begin. A little more than that is not cut.
+	// block is how many bytes are compressed at a time: more would make the receiver wait longer
+	// before it can begin. A little more than that is not cut.
 	block = 128 << 10
 	// MaxCompressed is the maximum number of decompressed bytes of a compressed frame.
 	MaxCompressed = 192 << 10

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
-// FuzzInput: whatever a peer sends, in whatever pieces, there is no panic, no more memory than two frames
-// take, and an error that has a name. The first byte says how the rest is cut.
+// FuzzInput: whatever a peer sends, in whatever pieces, there is no panic, no more memory than two
+// frames take, and an error that has a name. The first byte says how the rest is cut.
 func FuzzInput(f *testing.F) {
 	add := func(cut byte, frames ...[]byte) {
 		all := []byte{cut}

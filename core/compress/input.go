@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// first is how much is read if it is unknown what comes, next how much beyond the end of a frame, for
-	// the header of the next one and short frames.
+	// first is how much is read if it is unknown what comes, next how much beyond the end of a frame,
+	// for the header of the next one and short frames.
 	first = 4<<10 + 512
 	next  = 512
 )

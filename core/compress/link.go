@@ -34,8 +34,8 @@ type Link struct {
 	in      input
 }
 
-// use is the state of the buffer of one direction: unused, in use by a call in progress, or closed, when there
-// is no buffer any more.
+// use is the state of the buffer of one direction: unused, in use by a call in progress, or closed,
+// when there is no buffer any more.
 type use struct{ atomic.Uint32 }
 
 const (

@@ -132,7 +132,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestCompressed: bytes that become fewer are fewer on the way, and short ones are sent as they are.
+// TestCompressed: bytes that become fewer are fewer on the way, and short ones are sent as they
+// are.
 func TestCompressed(t *testing.T) {
 	x, y := linktest.Pair(1 << 20)
 	a, b, tries := pair(x, y, 4096)
@@ -147,8 +148,8 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// TestPauses: what does not become smaller is tried less and less, costs only headers, and once it becomes
-// smaller that is found.
+// TestPauses: what does not become smaller is tried less and less, costs only headers, and once it
+// becomes smaller that is found.
 func TestPauses(t *testing.T) {
 	x, y := linktest.Pair(2 << 20)
 	a, b, tries := pair(x, y, 4096)
@@ -171,8 +172,8 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestHeldByte: a link below that is full in the midst of a compressed frame has the user call again, and the
-// last byte of the block counts only then.
+// TestHeldByte: a link below that is full in the midst of a compressed frame has the user call
+// again, and the last byte of the block counts only then.
 func TestHeldByte(t *testing.T) {
 	x, y := linktest.Pair(100)
 	a, b, _ := pair(x, y, 16)
@@ -202,7 +203,8 @@ func TestHeldByte(t *testing.T) {
 	}
 }
 
-// TestUrgent: users may put slices before those of which nothing is taken, as agents do with acknowledgements.
+// TestUrgent: users may put slices before those of which nothing is taken, as agents do with
+// acknowledgements.
 func TestUrgent(t *testing.T) {
 	for seed := range uint64(soak.Size(20, 60)) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -268,8 +270,8 @@ func TestBuffered(t *testing.T) {
 	}
 }
 
-// Any goroutine may call Close while the one that receives is about to sleep. The race detector sees
-// what the two share; neither end needs memory for what it does here.
+// Any goroutine may call Close while the one that receives is about to sleep. The race detector
+// sees what the two share; neither end needs memory for what it does here.
 func TestCloseWhileArming(t *testing.T) {
 	x, y := linktest.Pair(1 << 20)
 	a, b, _ := pair(x, y, 0)
@@ -295,7 +297,8 @@ func TestCloseWhileArming(t *testing.T) {
 	}
 }
 
-// TestMalformed: what is no frame ends the link, with an error that says what and where, which stays.
+// TestMalformed: what is no frame ends the link, with an error that says what and where, which
+// stays.
 func TestMalformed(t *testing.T) {
 	packed := new(deflate).Compress(nil, even(1000))
 	whole := func(f frame, body []byte) []byte {

@@ -5,9 +5,9 @@ import "github.com/openimpi/impi/plugins/sdk/link"
 // output is the sending side. A frame that was begun is finished before the next one.
 //
 // The user has to call again until the link below has taken a whole frame, so the last byte of a
-// compressed block counts as taken only then, although it is in the frame already: held is 1. That byte is
-// never the first one of a slice, so that the slice has begun to leave, and users who put more urgent slices
-// before those that have not begun do not put them before it.
+// compressed block counts as taken only then, although it is in the frame already: held is 1. That
+// byte is never the first one of a slice, so that the slice has begun to leave, and users who put
+// more urgent slices before those that have not begun do not put them before it.
 type output struct {
 	codec  Codec
 	least  int
@@ -52,8 +52,8 @@ func (o *output) send(below link.Link, batch [][]byte) (n int, err error) {
 
 func (o *output) release() { o.plain, o.packed, o.pending = nil, nil, nil }
 
-// finish writes what is left of the present frame, and reports how many of the user's bytes that has
-// taken, and whether the link below is full.
+// finish writes what is left of the present frame, and reports how many of the user's bytes that
+// has taken, and whether the link below is full.
 func (o *output) finish(below link.Link, left [][]byte) (n int, full bool) {
 	if len(o.pending) > 0 || o.rest > 0 {
 		o.scratch = link.Front(o.scratch, left, o.rest)
@@ -122,8 +122,8 @@ func begun(batch [][]byte, size int) int {
 	return most
 }
 
-// compress makes a frame of the first size bytes, and reports whether they become so few that it should
-// be sent.
+// compress makes a frame of the first size bytes, and reports whether they become so few that it
+// should be sent.
 func (o *output) compress(left [][]byte, size int) bool {
 	if o.plain == nil {
 		o.plain = make([]byte, MaxCompressed)

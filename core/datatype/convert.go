@@ -24,9 +24,9 @@ type Representation uint8
 // NativeLE and NativeBE have the sizes that a 64-bit host has in memory, in the byte order that the
 // name says, for peers that are known to use them. NativeX86 is NativeLE except for long doubles,
 // which are 80 bits of an x87 in 16 bytes instead of an IEEE quad, as a C library on x86-64 has
-// them. NativeFloat is NativeLE except for doubles and their complex numbers, which are floats; what
-// else has doubles, such as pairs, has them as they are. Native is this host's memory as it is, for
-// peers of the same build.
+// them. NativeFloat is NativeLE except for doubles and their complex numbers, which are floats;
+// what else has doubles, such as pairs, has them as they are. Native is this host's memory as it
+// is, for peers of the same build.
 //
 // IMPI ch.1, Data Format: user data between clients is external32.
 const (

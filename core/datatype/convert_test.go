@@ -244,8 +244,8 @@ func FuzzDecode(f *testing.F) {
 		if err := r.Encode(again, native, k, n); err != nil {
 			t.Fatal(err)
 		}
-		// Bools are made proper, long doubles rounded, floats that are no numbers perhaps become others, and a
-		// 32-bit host cuts Go's ints; everything else comes back as it was.
+		// Bools are made proper, long doubles rounded, floats that are no numbers perhaps become others,
+		// and a 32-bit host cuts Go's ints; everything else comes back as it was.
 		if k != Bool && !r.narrows(k) && !layouts[k].quad && r != Native && r.Size(k) <= k.Size() && !bytes.Equal(again, data[:len(again)]) {
 			t.Fatalf("%v of %v: % x became % x", r, k, data[:len(again)], again)
 		}

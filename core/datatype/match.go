@@ -70,8 +70,9 @@ type parameters struct {
 // 19.1.9). The map is replaced as a whole, and never changed.
 var parameterized atomic.Pointer[map[parameters]*Type]
 
-// realDigits are reals by their decimal digits and exponents, and the complex numbers of two of them. The
-// third line is what Fortran compilers for x86 that have C's long double choose for so many digits.
+// realDigits are reals by their decimal digits and exponents, and the complex numbers of two of
+// them. The third line is what Fortran compilers for x86 that have C's long double choose for so
+// many digits.
 var realDigits = func() []reals {
 	all := []reals{{6, 37, "MPI_REAL4", "MPI_COMPLEX8"}, {15, 307, "MPI_REAL8", "MPI_COMPLEX16"}}
 	if x87 {

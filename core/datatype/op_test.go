@@ -203,8 +203,8 @@ func BenchmarkSum(b *testing.B) {
 	}
 }
 
-// TestSumsOfAllLengths has sums of every number of elements up to several times what is added at a time, at
-// every alignment that elements may have, and looks at what is beside them.
+// TestSumsOfAllLengths has sums of every number of elements up to several times what is added at a
+// time, at every alignment that elements may have, and looks at what is beside them.
 func TestSumsOfAllLengths(t *testing.T) {
 	sumsOfAllLengths[float64](t)
 	sumsOfAllLengths[float32](t)

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// half is an IEEE binary16 number: sign, 5 bits of exponent, and 10 of the fraction. Operations are done
-// with floats, which have more than twice its digits, so that rounding the result is rounding once,
-// but for products of complex numbers.
+// half is an IEEE binary16 number: sign, 5 bits of exponent, and 10 of the fraction. Operations are
+// done with floats, which have more than twice its digits, so that rounding the result is rounding
+// once, but for products of complex numbers.
 type half uint16
 
 const (

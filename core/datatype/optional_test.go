@@ -155,7 +155,8 @@ func TestInt128(t *testing.T) {
 	})
 }
 
-// TestWideExternal: numbers of 16 bytes have their highest byte first in external32 (MPI-4.1, 14.5.2).
+// TestWideExternal: numbers of 16 bytes have their highest byte first in external32 (MPI-4.1,
+// 14.5.2).
 func TestWideExternal(t *testing.T) {
 	var x [2]int128
 	x[0].set(0x0102030405060708, 0x090a0b0c0d0e0f10)

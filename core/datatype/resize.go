@@ -108,9 +108,9 @@ func putInteger(b []byte, v uint64, big bool) {
 
 const floatWidth = 4
 
-// narrow writes the doubles of this host in src as floats, little-endian, rounded to nearest even (IEEE
-// 754-2019, 4.3.1). What is larger than any float becomes an infinity, what is smaller than any a zero of its
-// sign, and a NaN stays one, though perhaps another.
+// narrow writes the doubles of this host in src as floats, little-endian, rounded to nearest even
+// (IEEE 754-2019, 4.3.1). What is larger than any float becomes an infinity, what is smaller than
+// any a zero of its sign, and a NaN stays one, though perhaps another.
 func narrow(dst, src []byte) {
 	for len(src) >= 8 && len(dst) >= floatWidth {
 		x := float32(math.Float64frombits(binary.NativeEndian.Uint64(src)))

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDoublesAsFloats: doubles are rounded to nearest even, what no float is becomes an infinity or a zero, and
-// what is no number stays none.
+// TestDoublesAsFloats: doubles are rounded to nearest even, what no float is becomes an infinity or
+// a zero, and what is no number stays none.
 func TestDoublesAsFloats(t *testing.T) {
 	const ulp = 1.0 / (1 << 23) // of a float from 1 to 2
 	values := map[float64]float64{
@@ -54,7 +54,8 @@ func TestDoublesAsFloats(t *testing.T) {
 	}
 }
 
-// TestRoundedOnce: what has been rounded is not changed any more, and is what a conversion to float gives.
+// TestRoundedOnce: what has been rounded is not changed any more, and is what a conversion to float
+// gives.
 func TestRoundedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := []float64{rapid.Float64().Draw(t, "x")}

@@ -127,7 +127,7 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 		copy(a.hello.World[:], b)
 	case len(b) > 0:
 		a.named = true
-		b = b[copy(a.hello.Session[:], b):]
+		b = b[copy(a.hello.ResumableID[:], b):]
 	}
 	if k == kindLost {
 		a.hello.Epoch = binary.BigEndian.Uint64(b)
@@ -154,7 +154,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	case h.Connect:
 	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{} && !h.Spare:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
-	case a.named && a.hello.Session == SessionID{}:
+	case a.named && a.hello.ResumableID == ResumableID{}:
 		a.refuse(UnknownLink, a.fault(ErrGreeting))
 	}
 }

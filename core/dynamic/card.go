@@ -14,7 +14,7 @@ const CardVersion = 1
 // 11.9.2), 1024 bytes in the MPI ABI.
 const (
 	MaxCard       = 960 // maximum bytes of its text
-	MaxOffers     = 16
+	MaxEndpoints  = 16
 	MaxFeatures   = 16
 	MaxUnexpected = 1 << 60
 	MaxName       = 32 // maximum bytes of a transport's or feature's name
@@ -44,8 +44,8 @@ const (
 	LittleEndian = "little"
 )
 
-// Endpoint is one way to reach a proc. A card lists them in the order in which its owner prefers
-// them.
+// Endpoint is an address where a proc can be reached, and its transport. A card lists them in the
+// order in which its owner prefers them.
 type Endpoint struct {
 	Transport string
 	Address   string // address for that transport

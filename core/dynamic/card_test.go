@@ -67,9 +67,9 @@ func TestCardLater(t *testing.T) {
 }
 
 func TestCardFaults(t *testing.T) {
-	offers := strings.Repeat(" offer=tcp:x", 1)
-	for i := range MaxOffers {
-		offers += " offer=tcp:a" + string(rune('a'+i))
+	endpoints := strings.Repeat(" offer=tcp:x", 1)
+	for i := range MaxEndpoints {
+		endpoints += " offer=tcp:a" + string(rune('a'+i))
 	}
 	features := ""
 	for i := range MaxFeatures + 1 {
@@ -105,7 +105,7 @@ func TestCardFaults(t *testing.T) {
 		"impi-card/1 offer=tcp:x offer=tcp:x": ErrCard,
 		"impi-card/1 feature=a feature=a":     ErrCard,
 		"impi-card/1 feature=a/b":             ErrCard,
-		"impi-card/1" + offers:                ErrCard,
+		"impi-card/1" + endpoints:             ErrCard,
 		"impi-card/1" + features:              ErrCard,
 		"impi-card/1 feature=" + strings.Repeat("a", MaxName+1): ErrCard,
 		"impi-card/1 node=" + strings.Repeat("a", MaxCard):      ErrCard,

@@ -35,9 +35,9 @@ func (t *Token) Channel(a, b ChannelEnd) (token Token) {
 	return token
 }
 
-// ChannelSession returns the session of a channel with this token, if the channel is a resumable
-// link. Both ends can derive it, and no other process.
-func (t *Token) ChannelSession() (s SessionID) {
+// ChannelResumableID returns the session of a channel with this token, if the channel is a
+// resumable link. Both ends can derive it, and no other process.
+func (t *Token) ChannelResumableID() (s ResumableID) {
 	h := hmac.New(sha256.New, t[:])
 	h.Write([]byte("impi channel: session"))
 	copy(s[:], h.Sum(nil))

@@ -19,7 +19,7 @@ func TestChannelBytes(t *testing.T) {
 	if got, want := hex.EncodeToString(token[:]), "0281d4e21618169e0960c84f9839ec56c7cec791384f063c122fb01b526fafe9"; got != want {
 		t.Errorf("token %s, want %s", got, want)
 	}
-	session := token.ChannelSession()
+	session := token.ChannelResumableID()
 	if got, want := hex.EncodeToString(session[:]), "8cf4a8c7b74a5bbc47f16d1d1f541ae4"; got != want {
 		t.Errorf("session %s, want %s", got, want)
 	}
@@ -32,7 +32,7 @@ func TestChannelBytes(t *testing.T) {
 // with host 1, which believes in the ends accepted and knows no other channel. It gives what
 // either end makes of it.
 func channelGreeting(dialler, acceptor *Token) (dialled, accepted error) {
-	hello := Hello{Src: 2, Dst: 1, Session: dialler.ChannelSession(), Resumes: true, Hosts: true}
+	hello := Hello{Src: 2, Dst: 1, ResumableID: dialler.ChannelResumableID(), Resumes: true, Hosts: true}
 	d := NewDialler(*dialler, nonceD, hello)
 	a := NewAcceptor(func(name World, of Purpose) (Token, bool) {
 		return *acceptor, of == OfChannel && name == acceptor.World()
@@ -89,7 +89,7 @@ func TestReplayedProof(t *testing.T) {
 	a, b := channelEnds()
 	token := testToken.Channel(a, b)
 	keys := func(name World, of Purpose) (Token, bool) { return token, of == OfChannel && name == token.World() }
-	hello := Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Resumes: true, Hosts: true}
+	hello := Hello{Src: 2, Dst: 1, ResumableID: token.ChannelResumableID(), Resumes: true, Hosts: true}
 	first := NewAcceptor(keys, nonceA)
 	recorded, _, proof := upToJudgement(t, NewDialler(token, nonceD, hello), first, 1000)
 	if _, ok := first.Peer(); !ok {
@@ -104,11 +104,12 @@ func TestReplayedProof(t *testing.T) {
 	}
 }
 
-// TestAttackerWhoAccepts: an attacker at a host's TCP port, without the token of the channel, cannot accept.
+// TestAttackerWhoAccepts: an attacker at a host's TCP port, without the token of the channel,
+// cannot accept.
 func TestAttackerWhoAccepts(t *testing.T) {
 	a, b := channelEnds()
 	token, guess := testToken.Channel(a, b), otherToken.Channel(a, b)
-	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, Session: token.ChannelSession(), Resumes: true, Hosts: true})
+	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, ResumableID: token.ChannelResumableID(), Resumes: true, Hosts: true})
 	x := NewAcceptor(func(World, Purpose) (Token, bool) { return guess, true }, nonceA)
 	_, _ = x.Input(d.Output())
 	_, _ = d.Input(x.Output())

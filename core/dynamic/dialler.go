@@ -32,7 +32,7 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	case k == kindMeet:
 		b = append(b, hello.World[:]...)
 	case helloSizeOf(k) > helloSize:
-		b = append(b, hello.Session[:]...)
+		b = append(b, hello.ResumableID[:]...)
 	}
 	if k == kindLost {
 		b = binary.BigEndian.AppendUint64(b, hello.Epoch)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The limits of a search.
+// The limits of a dial plan.
 const (
 	YieldTime = time.Second // maximum wait for the other end's link after a lost tie
 	MaxYields = 20          // maximum number of such waits
@@ -20,31 +20,31 @@ var retries = [...]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 
 // MaxDials is the maximum number of times that a candidate is dialled in a row.
 const MaxDials = 1 + len(retries)
 
-// Fault is how a dial has failed, other than by the peer's refusal. Its bits may be combined; 0 is
-// a failure of any other kind.
-type Fault uint8
+// DialFailure is how a dial has failed, other than by the peer's refusal. Its bits may be combined;
+// 0 is a failure of any other kind.
+type DialFailure uint8
 
-// The faults.
+// The failures.
 const (
-	NotListening Fault = 1 << iota // no process listens at the address
-	NoRoom                         // too many connections are greeting at the peer, or here
-	Uncertain                      // the greeting of a link that resumes broke off: the peer may have accepted the link
-	Impossible                     // the address or the transport can never work
+	NotListening DialFailure = 1 << iota // no process listens at the address
+	NoRoom                               // too many connections are greeting at the peer, or here
+	Uncertain                            // the greeting of a link that resumes broke off: the peer may have accepted the link
+	Impossible                           // the address or the transport can never work
 )
 
-// Answer is the result of a dial.
-type Answer struct {
+// DialResult is the result of a dial.
+type DialResult struct {
 	Err     error // nil: there is a link
 	Verdict Verdict
-	Fault   Fault // how the dial failed, if the peer has sent no proven verdict
+	Failure DialFailure // how the dial failed, if the peer has sent no proven verdict
 }
 
 // Action is the action of a DialStep.
 type Action uint8
 
-// The actions. After one of the last four the search is over.
+// The actions. After one of the last four the plan is over.
 const (
-	DialCandidate   Action = iota // dial Candidate and call Answered
+	DialCandidate   Action = iota // dial Candidate and call Dialled
 	Pause                         // call Waited after Wait
 	PauseAfterRound               // like Pause, after all candidates have failed: FailedCandidates has the reasons
 	KeepLink                      // the link that was made is used
@@ -64,19 +64,19 @@ type DialStep struct {
 	Yielded   bool          // GiveUp: the other end dialled too and was prior, but its link did not come
 }
 
-// Lives reports whether the node of the peer has answered that the peer has a link or is about to make
-// one, after a plan that ended without a link.
-func (s DialStep) Lives() bool { return s.Yielded || s.Verdict == StillLinked }
+// PeerLives reports whether the node of the peer has answered that the peer has a link or is about
+// to make one, after a plan that ended without a link.
+func (s DialStep) PeerLives() bool { return s.Yielded || s.Verdict == StillLinked }
 
 // FailedCandidate is a candidate that has failed in this round, and the reason.
 type FailedCandidate struct {
 	Candidate int
-	Answer
+	DialResult
 }
 
 // A DialPlan finds a link: it decides which candidates are dialled, in which order, when they are
 // dialled again and when it ends. Candidates are numbers, the best one is 0. Begin returns the
-// first step, Answered and Waited the next ones. One goroutine may use it, and only while it guards
+// first step, Dialled and Waited the next ones. One goroutine may use it, and only while it guards
 // the PairLinks that it was made with. It makes links inside a job, or those of
 // MPI_Comm_connect (MPI-4.1, 11.9.3).
 type DialPlan struct {
@@ -100,7 +100,7 @@ type DialPlan struct {
 }
 
 type rules struct {
-	passes      Fault              // faults after which the same candidate is dialled again
+	passes      DialFailure        // failures after which the same candidate is dialled again
 	final       func(Verdict) bool // reports whether the peer's verdict makes all other candidates useless
 	first, last time.Duration      // pauses between rounds, doubling from first to last; 0: only one round
 	limit       time.Duration      // maximum time of all rounds; 0: none
@@ -203,13 +203,13 @@ func (s *DialPlan) dialOn(now time.Time) DialStep {
 	return s.dial(now)
 }
 
-// Answered takes the result of the dial that was the last step, and returns the next step.
-func (s *DialPlan) Answered(now time.Time, a Answer) DialStep {
+// Dialled takes the result of the dial that was the last step, and returns the next step.
+func (s *DialPlan) Dialled(now time.Time, a DialResult) DialStep {
 	if a.Err == nil {
 		s.unsure = false
 		return s.made(now)
 	}
-	if a.Fault&Uncertain != 0 && s.resume > 0 && !s.unsure {
+	if a.Failure&Uncertain != 0 && s.resume > 0 && !s.unsure {
 		s.unsure, s.again = true, true
 		s.unsureEnd, s.pause = now.Add(s.resume), 10*time.Millisecond
 		return s.dialUnsure(now)
@@ -229,7 +229,7 @@ func (s *DialPlan) Answered(now time.Time, a Answer) DialStep {
 	case a.Verdict != Accepted && s.final(a.Verdict):
 		s.missed = append(s.missed, FailedCandidate{s.candidate, a})
 		return s.refused(a.Verdict)
-	case a.Fault&s.passes != 0 && s.retry < len(retries):
+	case a.Failure&s.passes != 0 && s.retry < len(retries):
 		s.retry++
 		return s.wait(retries[s.retry-1], s.dialOn)
 	}
@@ -238,9 +238,9 @@ func (s *DialPlan) Answered(now time.Time, a Answer) DialStep {
 	return s.dialOn(now)
 }
 
-// dialUnsure goes on with a link of which it is not known whether the peer has accepted it. If it
-// has, its proc waits for a further connection, and nothing else will do; if not, its node knows no
-// such link.
+// dialUnsure dials the same candidate again when the greeting of the last dial broke off, so that
+// the peer may have accepted the link. If the peer has accepted it, its proc waits for a further
+// connection of that link and would not use a new one. If not, its node answers UnknownLink.
 func (s *DialPlan) dialUnsure(time.Time) DialStep {
 	return DialStep{Action: DialCandidate, Candidate: s.candidate, Resumes: s.again}
 }
@@ -279,7 +279,7 @@ func (s *DialPlan) rest(now time.Time) DialStep {
 }
 
 func (s *DialPlan) allImpossible() bool {
-	return !slices.ContainsFunc(s.missed, func(m FailedCandidate) bool { return m.Fault&Impossible == 0 })
+	return !slices.ContainsFunc(s.missed, func(m FailedCandidate) bool { return m.Failure&Impossible == 0 })
 }
 
 func (s *DialPlan) refused(v Verdict) DialStep {
@@ -344,7 +344,7 @@ type directPair[K comparable] struct {
 }
 
 func (t *directPair[K]) wanted() bool             { return t.t.Phase(t.x) == Dialling }
-func (t *directPair[K]) lost() bool               { return t.t.Lost(t.x) }
+func (t *directPair[K]) lost() bool               { return t.t.LostTie(t.x) }
 func (t *directPair[K]) overdue() bool            { return t.t.Overdue(t.x) }
 func (t *directPair[K]) made() (used, later bool) { return t.t.Made(t.x), false }
 func (t *directPair[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }

@@ -9,7 +9,7 @@ import (
 
 var errDial = errors.New("no")
 
-// played is a search whose dials have the given answers, one after the other.
+// played is a dial plan whose dials have the given answers, one after the other.
 type played struct {
 	s     *DialPlan
 	now   time.Time
@@ -24,8 +24,8 @@ func play(s *DialPlan) *played {
 	return p
 }
 
-// answer answers the dial that the search wants, which it may have to wait for.
-func (p *played) answer(t *testing.T, a Answer) {
+// answer answers the dial that the plan wants, which it may have to wait for.
+func (p *played) answer(t *testing.T, a DialResult) {
 	t.Helper()
 	p.sleep()
 	if p.step.Action != DialCandidate {
@@ -33,7 +33,7 @@ func (p *played) answer(t *testing.T, a Answer) {
 	}
 	p.dials = append(p.dials, p.step.Candidate)
 	p.now = p.now.Add(time.Millisecond)
-	p.step = p.s.Answered(p.now, a)
+	p.step = p.s.Dialled(p.now, a)
 }
 
 func (p *played) sleep() {
@@ -44,8 +44,8 @@ func (p *played) sleep() {
 	}
 }
 
-func lost(f Fault) Answer      { return Answer{Err: errDial, Fault: f} }
-func verdict(v Verdict) Answer { return Answer{Err: errDial, Verdict: v} }
+func lost(f DialFailure) DialResult { return DialResult{Err: errDial, Failure: f} }
+func verdict(v Verdict) DialResult  { return DialResult{Err: errDial, Verdict: v} }
 
 func wanting() *PairLinks[int] {
 	t := &PairLinks[int]{}
@@ -53,9 +53,9 @@ func wanting() *PairLinks[int] {
 	return t
 }
 
-// TestSearchTriesWaysInOrder: the next way is dialled at once, the same one again only where the
-// fault passes by itself.
-func TestSearchTriesWaysInOrder(t *testing.T) {
+// TestDialPlanTriesCandidatesInOrder: the next candidate is dialled at once, the same one again
+// only where the fault passes by itself.
+func TestDialPlanTriesCandidatesInOrder(t *testing.T) {
 	pairs := wanting()
 	p := play(DirectLinkPlan(3, pairs, 1, 0))
 	p.answer(t, lost(0))
@@ -71,8 +71,9 @@ func TestSearchTriesWaysInOrder(t *testing.T) {
 	}
 }
 
-// TestSearchYields: who loses a tie waits for the other link, and dials again if that does not come.
-func TestSearchYields(t *testing.T) {
+// TestDialPlanYields: who loses a tie waits for the other link, and dials again if that does not
+// come.
+func TestDialPlanYields(t *testing.T) {
 	pairs := wanting()
 	p := play(DirectLinkPlan(2, pairs, 1, 0))
 	p.answer(t, verdict(TieLost))
@@ -97,9 +98,9 @@ func TestSearchYields(t *testing.T) {
 	}
 }
 
-// TestSearchIsNotWanted: the other end's link makes further dials needless, and ours of no use.
-func TestSearchIsNotWanted(t *testing.T) {
-	for name, a := range map[string]Answer{"it fails": lost(0), "it passes": lost(NoRoom), "it is made": {}} {
+// TestDialPlanIsNotWanted: the other end's link makes further dials needless, and ours of no use.
+func TestDialPlanIsNotWanted(t *testing.T) {
+	for name, a := range map[string]DialResult{"it fails": lost(0), "it passes": lost(NoRoom), "it is made": {}} {
 		pairs := wanting()
 		p := play(DirectLinkPlan(2, pairs, 1, 0))
 		pairs.Arrive(1, true)
@@ -114,9 +115,9 @@ func TestSearchIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestSearchUnsure: a link that broke in its greeting goes on if the peer has it, and begins again
-// with the same session if not.
-func TestSearchUnsure(t *testing.T) {
+// TestDialPlanUnsure: a link that broke in its greeting goes on if the peer has it, and begins
+// again with the same session if not.
+func TestDialPlanUnsure(t *testing.T) {
 	p := play(DirectLinkPlan(2, wanting(), 1, time.Second))
 	p.answer(t, lost(Uncertain))
 	if want := (DialStep{Action: DialCandidate, Resumes: true}); p.step != want {
@@ -130,7 +131,7 @@ func TestSearchUnsure(t *testing.T) {
 	if want := (DialStep{Action: DialCandidate}); p.step != want {
 		t.Fatalf("the peer has no such link, and it wants %+v", p.step)
 	}
-	p.answer(t, Answer{})
+	p.answer(t, DialResult{})
 	if p.step.Action != KeepLink {
 		t.Errorf("it ends with %+v", p.step)
 	}
@@ -145,8 +146,8 @@ func TestSearchUnsure(t *testing.T) {
 	}
 }
 
-// TestSearchResumes tries all ways until the limit, and ends at the peer's word.
-func TestSearchResumes(t *testing.T) {
+// TestDialPlanResumes tries all candidates until the limit, and ends at the peer's word.
+func TestDialPlanResumes(t *testing.T) {
 	p := play(ResumePlan(2, time.Second))
 	for p.step.Action == DialCandidate {
 		p.answer(t, lost(NotListening))
@@ -170,8 +171,8 @@ func TestSearchResumes(t *testing.T) {
 	}
 }
 
-// TestSearchOfChannels ends only where no way can ever work.
-func TestSearchOfChannels(t *testing.T) {
+// TestDialPlanOfChannels ends only where no candidate can ever work.
+func TestDialPlanOfChannels(t *testing.T) {
 	p := play(ChannelPlan(2))
 	for range 10 {
 		p.answer(t, lost(Impossible))
@@ -186,9 +187,9 @@ func TestSearchOfChannels(t *testing.T) {
 	}
 }
 
-// TestSearchBetweenWorlds: any word of the peer's is the last, but for pairs; and a link that the
+// TestDialPlanBetweenWorlds: any word of the peer's is the last, but for pairs; and a link that the
 // peer has accepted is never closed.
-func TestSearchBetweenWorlds(t *testing.T) {
+func TestDialPlanBetweenWorlds(t *testing.T) {
 	pairs := wanting()
 	p := play(WorldLinkPlan(2, pairs, 1))
 	p.answer(t, verdict(StillLinked))
@@ -198,7 +199,7 @@ func TestSearchBetweenWorlds(t *testing.T) {
 	}
 	pairs.Arrive(1, true)
 	p.step = DialStep{Action: DialCandidate}
-	p.answer(t, Answer{})
+	p.answer(t, DialResult{})
 	if p.step.Action != Pause {
 		t.Fatalf("it wants %+v while the proc has another link", p.step)
 	}

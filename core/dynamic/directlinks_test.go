@@ -14,16 +14,16 @@ func TestDirectLinkArrives(t *testing.T) {
 		{"both dial, and ours is used", func(d *DirectLinks[int]) { d.Pairs.Request(1) }, false, TieLost},
 		{"ours is there", func(d *DirectLinks[int]) { d.Pairs.Request(1); d.Pairs.Made(1) }, false, TieLost},
 		{"we have given up", func(d *DirectLinks[int]) { d.Pairs.Request(1); d.Pairs.GiveUp(1) }, true, NotAllowed},
-		{"after one that broke", func(d *DirectLinks[int]) { d.Arrive(1, SessionID{2}, true); d.LostBeforeUse(1) }, false, Accepted},
+		{"after one that broke", func(d *DirectLinks[int]) { d.Arrive(1, ResumableID{2}, true); d.LostBeforeUse(1) }, false, Accepted},
 	} {
-		for _, id := range []SessionID{{}, {1}} {
+		for _, id := range []ResumableID{{}, {1}} {
 			var d DirectLinks[int]
 			c.before(&d)
 			if got := d.Arrive(1, id, c.prior); got != c.want {
 				t.Errorf("%s: %v, want %v", c.what, got, c.want)
 			}
-			s := d.Sessions.Get(1)
-			if (s != nil) != (c.want == Accepted && id != SessionID{}) || s != nil && (s.ID != id || s.Dialled || s.Making) {
+			s := d.Resumable.Get(1)
+			if (s != nil) != (c.want == Accepted && id != ResumableID{}) || s != nil && (s.ID != id || s.Dialled || s.Making) {
 				t.Errorf("%s: session %+v", c.what, s)
 			}
 		}
@@ -32,35 +32,35 @@ func TestDirectLinkArrives(t *testing.T) {
 
 // TestDirectLinkIsUncertain: until it is made or abandoned, the other end may ask for it.
 func TestDirectLinkIsUncertain(t *testing.T) {
-	lost := Hello{Session: SessionID{1}, Lost: true}
+	lost := Hello{ResumableID: ResumableID{1}, Lost: true}
 	var d DirectLinks[int]
 	d.Pairs.Request(1)
-	d.Uncertain(1, lost.Session)
-	first := d.Sessions.Get(1)
-	d.Uncertain(1, lost.Session)
-	if v := d.Sessions.CheckResume(1, lost, false); v != Accepted || !first.Making || d.Sessions.Get(1) != first {
-		t.Errorf("uncertain: %v, %+v", v, d.Sessions.Get(1))
+	d.Uncertain(1, lost.ResumableID)
+	first := d.Resumable.Get(1)
+	d.Uncertain(1, lost.ResumableID)
+	if v := d.Resumable.CheckResume(1, lost, false); v != Accepted || !first.Making || d.Resumable.Get(1) != first {
+		t.Errorf("uncertain: %v, %+v", v, d.Resumable.Get(1))
 	}
 	d.Pairs.Made(1)
-	d.Made(1, lost.Session)
+	d.Made(1, lost.ResumableID)
 	d.Abandon(1) // has no effect
-	if v := d.Sessions.CheckResume(1, lost, false); v != Accepted || d.Sessions.Get(1).Making {
-		t.Errorf("made: %v, %+v", v, d.Sessions.Get(1))
+	if v := d.Resumable.CheckResume(1, lost, false); v != Accepted || d.Resumable.Get(1).Making {
+		t.Errorf("made: %v, %+v", v, d.Resumable.Get(1))
 	}
 
 	d = DirectLinks[int]{}
 	d.Pairs.Request(1)
-	d.Uncertain(1, lost.Session)
+	d.Uncertain(1, lost.ResumableID)
 	d.Abandon(1)
-	if v := d.Sessions.CheckResume(1, lost, false); v != UnknownLink {
+	if v := d.Resumable.CheckResume(1, lost, false); v != UnknownLink {
 		t.Errorf("abandoned: %v", v)
 	}
-	d.Uncertain(1, lost.Session)
-	if v := d.Arrive(1, SessionID{2}, true); v != Accepted {
+	d.Uncertain(1, lost.ResumableID)
+	if v := d.Arrive(1, ResumableID{2}, true); v != Accepted {
 		t.Errorf("the other end's: %v", v)
 	}
 	d.Abandon(1)
-	if s := d.Sessions.Get(1); s == nil || s.ID != (SessionID{2}) {
+	if s := d.Resumable.Get(1); s == nil || s.ID != (ResumableID{2}) {
 		t.Errorf("the other end's is forgotten: %+v", s)
 	}
 }

@@ -35,10 +35,10 @@ import (
 const (
 	TokenSize = 32
 	NonceSize = 32
-	// SessionIDSize is the size in bytes of a resumable link's name.
-	SessionIDSize = 16
-	jobIDSize     = 16
-	macSize       = sha256.Size
+	// ResumableIDSize is the size in bytes of a resumable link's name.
+	ResumableIDSize = 16
+	jobIDSize       = 16
+	macSize         = sha256.Size
 )
 
 // Token is a job's secret. Nonce is random bytes, fresh for each greeting.
@@ -59,12 +59,12 @@ type Hello struct {
 	// No packets follow.
 	Status bool
 
-	// Session, if not zero, is the name of a link that resumes. Resumes is true if this is a further
-	// connection for it. Hosts is true if this is a connection of a channel, perhaps the first one:
-	// Src and Dst are host ranks then (IMPI ch.2, Host-to-host connections).
-	Session SessionID
-	Resumes bool
-	Hosts   bool
+	// ResumableID, if not zero, is the name of a link that resumes. Resumes is true if this is a
+	// further connection for it. Hosts is true if this is a connection of a channel, perhaps the first
+	// one: Src and Dst are host ranks then (IMPI ch.2, Host-to-host connections).
+	ResumableID ResumableID
+	Resumes     bool
+	Hosts       bool
 
 	// Lost is true if the dialler has lost a link that resumes, up to its connection number Epoch,
 	// and asks the acceptor, which made the link, to dial again. No packets follow.
@@ -132,9 +132,9 @@ func (h *Hello) String() string {
 	return fmt.Sprintf("direct link from rank %d to rank %d", h.Src, h.Dst)
 }
 
-// SessionID is the name of a link that outlives its connections. It cannot be guessed, but
+// ResumableID is the name of a link that outlives its connections. It cannot be guessed, but
 // greetings show it.
-type SessionID [SessionIDSize]byte
+type ResumableID [ResumableIDSize]byte
 
 func (h *Hello) kind() kind {
 	switch {
@@ -150,7 +150,7 @@ func (h *Hello) kind() kind {
 		return kindConnect
 	case h.World != World{}:
 		return kindMeet
-	case h.Session == SessionID{}:
+	case h.ResumableID == ResumableID{}:
 		return kindHello
 	case h.Hosts:
 		return kindHosts
@@ -179,7 +179,7 @@ func helloSizeOf(k kind) int {
 	case kindHello, kindProbe, kindSpawn, kindSpare, kindConnect, kindStatus:
 		return helloSize
 	case kindResumable, kindAgain, kindHosts:
-		return helloSize + SessionIDSize
+		return helloSize + ResumableIDSize
 	case kindMeet:
 		return helloSize + WorldSize
 	case kindLost:
@@ -267,7 +267,7 @@ const headSize = 8
 // Sizes of the messages.
 const (
 	helloSize     = headSize + jobIDSize + NonceSize + 8
-	lostSize      = helloSize + SessionIDSize + 8
+	lostSize      = helloSize + ResumableIDSize + 8
 	challengeSize = headSize + NonceSize
 	proofSize     = headSize + macSize
 	verdictSize   = headSize + 4 + macSize

@@ -325,12 +325,12 @@ func TestProbeIsNoLink(t *testing.T) {
 // TestSessions: what a resumable link is for arrives as it was said, and a byte of
 // the session cannot be changed on the way, nor one kind be made of another.
 func TestSessions(t *testing.T) {
-	session := SessionID{1, 15: 2}
+	session := ResumableID{1, 15: 2}
 	all := []Hello{
-		{Src: 3, Dst: 4, Session: session},
-		{Src: 3, Dst: 4, Session: session, Resumes: true},
-		{Src: 3, Dst: 4, Session: session, Resumes: true, Hosts: true},
-		{Src: 3, Dst: 4, Session: session, Lost: true, Epoch: 1<<40 + 7},
+		{Src: 3, Dst: 4, ResumableID: session},
+		{Src: 3, Dst: 4, ResumableID: session, Resumes: true},
+		{Src: 3, Dst: 4, ResumableID: session, Resumes: true, Hosts: true},
+		{Src: 3, Dst: 4, ResumableID: session, Lost: true, Epoch: 1<<40 + 7},
 	}
 	for _, said := range all {
 		for _, piece := range []int{1, 7, 1000} {
@@ -346,10 +346,10 @@ func TestSessions(t *testing.T) {
 				t.Errorf("%+v: %v", said, err)
 			}
 		}
-		for at := range SessionIDSize + 1 {
+		for at := range ResumableIDSize + 1 {
 			d, a := NewDialler(testToken, nonceD, said), NewAcceptor(anyPurpose, nonceA)
 			hello := d.Output()
-			if at < SessionIDSize {
+			if at < ResumableIDSize {
 				hello[len(hello)-1-at] ^= 1
 			} else if said.Lost {
 				continue // no other kind is as long
@@ -366,10 +366,10 @@ func TestSessions(t *testing.T) {
 }
 
 func TestSessionMustNotBeZero(t *testing.T) {
-	d, a := NewDialler(testToken, nonceD, Hello{Src: 1, Dst: 2, Session: SessionID{1}}), NewAcceptor(anyPurpose, nonceA)
-	d.hello.Session = SessionID{}
+	d, a := NewDialler(testToken, nonceD, Hello{Src: 1, Dst: 2, ResumableID: ResumableID{1}}), NewAcceptor(anyPurpose, nonceA)
+	d.hello.ResumableID = ResumableID{}
 	hello := d.Output()
-	copy(hello[helloSize:], make([]byte, SessionIDSize))
+	copy(hello[helloSize:], make([]byte, ResumableIDSize))
 	d.transcript = bytes.Clone(hello) // so that the MAC is right
 	a.Input(hello)
 	d.Input(a.Output())
@@ -393,7 +393,7 @@ func TestGreetingJudgedOutOfTurn(t *testing.T) {
 }
 
 // fuzzedHellos are what the fuzzed greetings are about.
-var fuzzedHellos = []Hello{testHello, {Src: 2, Dst: 1, Session: SessionID{7}, Resumes: true, Hosts: true}}
+var fuzzedHellos = []Hello{testHello, {Src: 2, Dst: 1, ResumableID: ResumableID{7}, Resumes: true, Hosts: true}}
 
 func FuzzAcceptor(f *testing.F) {
 	var good [][]byte
@@ -460,7 +460,7 @@ func keysOf(job, port, world, channel Token) Keys {
 func TestGreetingPurposes(t *testing.T) {
 	job, port := testToken, otherToken
 	channel := job.Channel(ChannelEnd{}, ChannelEnd{Rank: 1})
-	hosts := Hello{Src: 1, Session: SessionID{1}, Resumes: true, Hosts: true}
+	hosts := Hello{Src: 1, ResumableID: ResumableID{1}, Resumes: true, Hosts: true}
 	keys := keysOf(job, port, job.Meeting(), channel)
 	for _, c := range []struct {
 		token Token
@@ -483,7 +483,7 @@ func TestGreetingPurposes(t *testing.T) {
 		{job.Meeting(), Hello{Src: -1, Dst: 2, World: World{9}}, UnknownRank},
 		{channel, hosts, Accepted},
 		{channel, Hello{Src: 1, Dst: 2}, WrongJob},
-		{channel, Hello{Src: 1, Dst: 2, Session: SessionID{1}, Resumes: true}, WrongJob},
+		{channel, Hello{Src: 1, Dst: 2, ResumableID: ResumableID{1}, Resumes: true}, WrongJob},
 		{job, hosts, WrongJob},
 	} {
 		d, a := NewDialler(c.token, nonceD, c.hello), NewAcceptor(keys, nonceA)

@@ -44,9 +44,9 @@ func (t *PairLinks[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 // it again later.
 func (t *PairLinks[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
-// Lost records that the other end dials too, and is prior. It returns true if the caller has to
+// LostTie records that the other end dials too, and is prior. It returns true if the caller has to
 // wait for that end's link, and to call Overdue after the wait; false if the link has come.
-func (t *PairLinks[K]) Lost(x K) bool { return t.move(x, Yielding, Dialling) }
+func (t *PairLinks[K]) LostTie(x K) bool { return t.move(x, Yielding, Dialling) }
 
 // Overdue records that the wait for the other end's link is over. It returns true if the link has
 // not come: the other end may have given up, so dial again.

@@ -21,7 +21,7 @@ func TestTies(t *testing.T) {
 	two := func(f func(*PairLinks[int], int) bool, want bool) step {
 		return func(_, b *PairLinks[int]) bool { return f(b, 1) == want }
 	}
-	want, made, lost, overdue := (*PairLinks[int]).Request, (*PairLinks[int]).Made, (*PairLinks[int]).Lost, (*PairLinks[int]).Overdue
+	want, made, lost, overdue := (*PairLinks[int]).Request, (*PairLinks[int]).Made, (*PairLinks[int]).LostTie, (*PairLinks[int]).Overdue
 	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).Use
 	for name, c := range map[string]struct {
 		steps []step

@@ -50,7 +50,7 @@ func (p *Port) AppendText(b []byte) ([]byte, error) {
 			return append(b, name...), nil
 		}
 	}
-	return b, fmt.Errorf("dynamic: %w: no way to reach the opener fits into %d bytes", ErrPort, MaxPortName)
+	return b, fmt.Errorf("dynamic: %w: no address of the opener fits into %d bytes", ErrPort, MaxPortName)
 }
 
 // tooLong reports whether a card is correct except for its length.
@@ -130,7 +130,7 @@ func parsePort(name string) (p Port, err error) {
 		return p, fmt.Errorf("%w: %w", ErrPort, err)
 	}
 	if len(p.Card.Endpoints) == 0 {
-		return p, fmt.Errorf("%w: its card has no way to reach the opener", ErrPort)
+		return p, fmt.Errorf("%w: its card has no address of the opener", ErrPort)
 	}
 	return p, nil
 }

@@ -55,7 +55,7 @@ func TestPortNameIsOneWord(t *testing.T) {
 func TestPortNameFits(t *testing.T) {
 	p := samplePort()
 	p.Card.Endpoints = nil
-	for i := range MaxOffers {
+	for i := range MaxEndpoints {
 		p.Card.Endpoints = append(p.Card.Endpoints, Endpoint{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
 	}
 	name := portName(t, &p)
@@ -67,12 +67,12 @@ func TestPortNameFits(t *testing.T) {
 }
 
 func TestPortNameNobodyCanReach(t *testing.T) {
-	for what, offers := range map[string][]Endpoint{
+	for what, endpoints := range map[string][]Endpoint{
 		"none":     nil,
 		"too long": {{"tcp", strings.Repeat("h", MaxPortName)}},
 	} {
 		p := samplePort()
-		p.Card.Endpoints = offers
+		p.Card.Endpoints = endpoints
 		if b, err := p.AppendText([]byte("x")); !errors.Is(err, ErrPort) || string(b) != "x" {
 			t.Errorf("%s: %q, %v", what, b, err)
 		}

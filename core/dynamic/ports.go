@@ -35,8 +35,8 @@ var (
 // [Ports.Next]. The node passes the time, and calls [Ports.Tick] when [Ports.Deadline] has come.
 // The zero value is ready.
 type Ports[O comparable, C any] struct {
-	// ConnClosed reports whether a connection that waits has been closed by its other end. nil means that
-	// none ever is.
+	// ConnClosed reports whether a connection that waits has been closed by its other end. nil means
+	// that none ever is.
 	ConnClosed func(C) bool
 
 	open  map[World]*openPort[O, C]
@@ -122,8 +122,8 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 	return nil
 }
 
-// Reserve reserves a place for a connection that is greeting, until Enter or Release. The verdict is
-// Accepted, ClosedPort or PortFull.
+// Reserve reserves a place for a connection that is greeting, until Admit or Release. The verdict
+// is Accepted, ClosedPort or PortFull.
 func (p *Ports[O, C]) Reserve(name World) Verdict {
 	x := p.open[name]
 	if x == nil {
@@ -146,10 +146,10 @@ func (p *Ports[O, C]) Release(name World) {
 	}
 }
 
-// Enter admits a connection for which Reserve has reserved a place: it goes to an accept, or waits
+// Admit admits a connection for which Reserve has reserved a place: it goes to an accept, or waits
 // for one, or is dropped because the port was closed in the meantime; Next returns which. taken is
 // true if an accept gets it.
-func (p *Ports[O, C]) Enter(name World, c C) (taken bool) {
+func (p *Ports[O, C]) Admit(name World, c C) (taken bool) {
 	x := p.open[name]
 	if x == nil {
 		p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})

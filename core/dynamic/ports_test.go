@@ -68,7 +68,7 @@ func TestPortIsBounded(t *testing.T) {
 	}
 	for c := range 2 {
 		p.hold(t, key, Accepted)
-		if p.Enter(key.World(), c) {
+		if p.Admit(key.World(), c) {
 			t.Error("nobody waits for it")
 		}
 	}
@@ -84,7 +84,7 @@ func TestPortIsBounded(t *testing.T) {
 	p.Accept("a", key, 1)
 	p.Accept("a", key, 2)
 	p.want(t, "a 1: conn 1")
-	if !p.Enter(key.World(), 5) {
+	if !p.Admit(key.World(), 5) {
 		t.Error("2 waits for it")
 	}
 	p.want(t, "a 2: conn 5")
@@ -104,7 +104,7 @@ func TestAcceptsAreServedInOrder(t *testing.T) {
 	p.want(t, "a 6: given up false")
 	for c := range 2 {
 		p.hold(t, key, Accepted)
-		p.Enter(key.World(), c)
+		p.Admit(key.World(), c)
 	}
 	p.want(t, "a 5: conn 0", "a 7: conn 1")
 	if p.Close("b", key) || !p.Close("a", key) || p.Close("a", key) {
@@ -122,15 +122,15 @@ func TestConnectionsThatAreOfNoUse(t *testing.T) {
 	for range 3 {
 		p.hold(t, key, Accepted)
 	}
-	p.Enter(key.World(), 1)
-	p.Enter(key.World(), 2)
+	p.Admit(key.World(), 1)
+	p.Admit(key.World(), 2)
 	p.gone[1] = true
 	p.Accept("a", key, 9)
 	p.want(t, "drop 1", "a 9: conn 2")
 	p.hold(t, key, Accepted)
-	p.Enter(key.World(), 4)
+	p.Admit(key.World(), 4)
 	p.CloseAllOf("a")
-	p.Enter(key.World(), 3)
+	p.Admit(key.World(), 3)
 	p.Release(key.World())
 	p.want(t, "drop 4", "drop 3")
 	if p.Len() != 0 {

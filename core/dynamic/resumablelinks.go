@@ -6,8 +6,8 @@ type Repair uint8
 // The actions.
 const (
 	NoRepair   Repair = iota // no action: a repair is in progress, or the link was given up
-	Redial                   // dial again, and call Answered
-	TellPeer                 // ask the other end's node to make its proc dial, and call Answered
+	Redial                   // dial again, and call Dialled
+	TellPeer                 // ask the other end's node to make its proc dial, and call Dialled
 	NoSuchLink               // the proc has no such link
 )
 
@@ -18,7 +18,7 @@ type ResumableLinks[K comparable] struct{ of map[K]*ResumableLink }
 
 // ResumableLink is one resumable link, as seen by the node of its proc.
 type ResumableLink struct {
-	ID      SessionID
+	ID      ResumableID
 	Dialled bool // this node made the link, and therefore dials again
 	Making  bool // this node is making its first connection, so the proc here has none yet
 	Busy    bool // a Repair is in progress
@@ -28,7 +28,7 @@ type ResumableLink struct {
 
 // Add enters a new link, which replaces the pair's last one. dialled reports whether this node
 // has made it.
-func (s *ResumableLinks[K]) Add(x K, id SessionID, dialled bool) *ResumableLink {
+func (s *ResumableLinks[K]) Add(x K, id ResumableID, dialled bool) *ResumableLink {
 	if s.of == nil {
 		s.of = make(map[K]*ResumableLink)
 	}
@@ -39,7 +39,7 @@ func (s *ResumableLinks[K]) Add(x K, id SessionID, dialled bool) *ResumableLink 
 // Begin enters a link that this node is making, since the other end may have accepted it already
 // and ask to resume it. Add or Remove follows. It returns nil if the other end's link has come
 // first.
-func (s *ResumableLinks[K]) Begin(x K, id SessionID, pairs *PairLinks[K]) *ResumableLink {
+func (s *ResumableLinks[K]) Begin(x K, id ResumableID, pairs *PairLinks[K]) *ResumableLink {
 	if pairs.Phase(x) != Dialling {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *ResumableLinks[K]) CheckResume(x K, h Hello, finished bool) Verdict {
 	switch {
 	case finished:
 		return Leaving
-	case state == nil || state.ID != h.Session || state.GivenUp || state.Dialled != h.Lost:
+	case state == nil || state.ID != h.ResumableID || state.GivenUp || state.Dialled != h.Lost:
 		return UnknownLink
 	}
 	return Accepted

@@ -4,9 +4,9 @@ import "testing"
 
 func TestLostLinks(t *testing.T) {
 	var s ResumableLinks[string]
-	id, other := SessionID{1}, SessionID{2}
-	again := Hello{Session: id, Resumes: true}
-	told := Hello{Session: id, Lost: true}
+	id, other := ResumableID{1}, ResumableID{2}
+	again := Hello{ResumableID: id, Resumes: true}
+	told := Hello{ResumableID: id, Lost: true}
 	want := func(step string, got, want any) {
 		t.Helper()
 		if got != want {
@@ -29,7 +29,7 @@ func TestLostLinks(t *testing.T) {
 	want("the other end should dial", s.Repair("b", id[:], false), TellPeer)
 	want("it dials", s.CheckResume("b", again, false), Accepted)
 	want("who is dialled is not told", s.CheckResume("b", told, false), UnknownLink)
-	want("another link", s.CheckResume("b", Hello{Session: other, Resumes: true}, false), UnknownLink)
+	want("another link", s.CheckResume("b", Hello{ResumableID: other, Resumes: true}, false), UnknownLink)
 	want("the proc has left", s.CheckResume("b", again, true), Leaving)
 
 	b.Busy = false
@@ -49,15 +49,15 @@ func TestLostLinks(t *testing.T) {
 func TestSessionThatIsBeingMade(t *testing.T) {
 	var s ResumableLinks[int]
 	var pairs PairLinks[int]
-	if s.Begin(1, SessionID{1}, &pairs) != nil {
+	if s.Begin(1, ResumableID{1}, &pairs) != nil {
 		t.Error("a link is begun that nobody wants")
 	}
 	pairs.Request(1)
-	state := s.Begin(1, SessionID{1}, &pairs)
-	if v := s.CheckResume(1, Hello{Session: SessionID{1}, Lost: true}, false); v != Accepted || !state.Making {
+	state := s.Begin(1, ResumableID{1}, &pairs)
+	if v := s.CheckResume(1, Hello{ResumableID: ResumableID{1}, Lost: true}, false); v != Accepted || !state.Making {
 		t.Errorf("the other end hears %v", v)
 	}
-	if s.Add(1, SessionID{1}, true); s.Get(1).Making {
+	if s.Add(1, ResumableID{1}, true); s.Get(1).Making {
 		t.Error("it is not made")
 	}
 	if s.Remove(1, state); s.Get(1) == nil {

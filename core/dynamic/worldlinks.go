@@ -34,8 +34,8 @@ func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
 	return s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
 }
 
-// Give records that the proc gets a link. It has no effect if the link was closed since.
-func (s *WorldLinks[A, L]) Give(x WorldPair, l L) {
+// SetLink records that the proc gets a link. It has no effect if the link was closed since.
+func (s *WorldLinks[A, L]) SetLink(x WorldPair, l L) {
 	if s.Pairs.Phase(x) != Linked {
 		return
 	}
@@ -46,11 +46,11 @@ func (s *WorldLinks[A, L]) Give(x WorldPair, l L) {
 	delete(s.asked, x)
 }
 
-// Given returns the data about the link that a proc has, or the zero value if it has none.
-func (s *WorldLinks[A, L]) Given(x WorldPair) L { return s.given[x] }
+// LinkOf returns the data about the link that a proc has, or the zero value if it has none.
+func (s *WorldLinks[A, L]) LinkOf(x WorldPair) L { return s.given[x] }
 
-// Deny records that the proc is informed that there is no link. It may ask again.
-func (s *WorldLinks[A, L]) Deny(x WorldPair) { delete(s.asked, x) }
+// SetNoLink records that the proc is informed that there is no link. It may ask again.
+func (s *WorldLinks[A, L]) SetNoLink(x WorldPair) { delete(s.asked, x) }
 
 // Drop records that a link is closed, as after MPI_Comm_disconnect (MPI-4.1, 11.10.4); another one
 // can be made.
@@ -60,8 +60,8 @@ func (s *WorldLinks[A, L]) Drop(x WorldPair) {
 	}
 }
 
-// LostBeforeUse records that an accepted link broke before the proc got it. again is true if the proc has
-// asked for a link in the meantime, with the data what: another one has to be made for it.
+// LostBeforeUse records that an accepted link broke before the proc got it. again is true if the
+// proc has asked for a link in the meantime, with the data what: another one has to be made for it.
 func (s *WorldLinks[A, L]) LostBeforeUse(x WorldPair) (what A, again bool) {
 	s.Drop(x)
 	what, again = s.asked[x]

@@ -14,7 +14,7 @@ func TestWorldLinks(t *testing.T) {
 		return func(s *links) bool { return s.Arrive(x) == want }
 	}
 	give := func(x WorldPair, want string) func(*links) bool {
-		return func(s *links) bool { s.Give(x, "tcp"); return s.Given(x) == want }
+		return func(s *links) bool { s.SetLink(x, "tcp"); return s.LinkOf(x) == want }
 	}
 	broke := func(x WorldPair, again bool) func(*links) bool {
 		return func(s *links) bool { what, ok := s.LostBeforeUse(x); return ok == again && (what == "secret") == again }
@@ -22,12 +22,12 @@ func TestWorldLinks(t *testing.T) {
 	do := func(f func(*links)) func(*links) bool { return func(s *links) bool { f(s); return true } }
 	drop := func(x WorldPair) func(*links) bool { return do(func(s *links) { s.Drop(x) }) }
 	for name, steps := range map[string][]func(*links) bool{
-		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Pairs.Fail(low); s.Deny(low) }), ask(low, true)},
+		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Pairs.Fail(low); s.SetNoLink(low) }), ask(low, true)},
 		"it is there":                          {arrive(low, Accepted), give(low, "tcp"), ask(low, false), broke(low, false)},
 		"anew":                                 {arrive(low, Accepted), give(low, "tcp"), arrive(low, StillLinked), drop(low), arrive(low, Accepted), drop(low), ask(low, true)},
 		"the lower one's link is used":         {ask(low, true), ask(high, true), arrive(low, Accepted), arrive(high, TieLost)},
 		"broke, and nobody has asked":          {arrive(low, Accepted), broke(low, false), arrive(low, Accepted)},
-		"broke, and the proc has heard of none meanwhile": {arrive(low, Accepted), ask(low, false), do(func(s *links) { s.Deny(low) }), broke(low, false)},
+		"broke, and the proc has heard of none meanwhile": {arrive(low, Accepted), ask(low, false), do(func(s *links) { s.SetNoLink(low) }), broke(low, false)},
 		"broke, and it is asked for":                      {arrive(low, Accepted), ask(low, false), broke(low, true), ask(low, true)},
 		"broke after it was asked first":                  {ask(low, true), arrive(low, Accepted), broke(low, true)},
 		"given after it was dropped":                      {arrive(low, Accepted), drop(low), give(low, ""), ask(low, true)},

@@ -2,10 +2,10 @@
 // (docs/decisions/0037-causes-and-consequences.md).
 //
 // One death is noticed in many places, in any order: a proc whose link broke may report that before
-// the kernel tells that its peer was killed. An [Ending] collects the failures of one site, holds back
-// for a moment those that another may explain, and then decides for one. It has no clock: the caller
-// passes the time, and calls [Ending.Tick] at [Ending.Deadline]. Only one goroutine may use it at a
-// time.
+// the kernel tells that its peer was killed. An [Ending] collects the failures of one site, holds
+// back for a moment those that another may explain, and then decides for one. It has no clock: the
+// caller passes the time, and calls [Ending.Tick] at [Ending.Deadline]. Only one goroutine may use
+// it at a time.
 package ending
 
 import "time"
@@ -93,9 +93,9 @@ func (e *Ending) ProcUnlinked(now time.Time, p Proc, peer, why string) {
 	e.Fail(now, p.unlinked(peer, why))
 }
 
-// Late records the failure of a proc that had passed Finalize, which another host of the site has
-// reported. The job continues; this becomes its failure only if there is no other.
-func (e *Ending) Late(f *Failure) { _ = e.noteLate(f) }
+// ReportLate records the failure of a proc that had passed Finalize, which another host of the site
+// has reported. The job continues; this becomes its failure only if there is no other.
+func (e *Ending) ReportLate(f *Failure) { _ = e.noteLate(f) }
 
 // noteLate records f as the first late failure and returns it; it returns nil if there was one
 // before, or the job is over.
@@ -134,8 +134,8 @@ func (e *Ending) Inherit(now time.Time, o Outcome) (passOn bool) {
 	return false
 }
 
-// Conclude ends the part of the job: nothing of it is left, and f is the failure with which it was shut
-// down, or nil.
+// Conclude ends the part of the job: nothing of it is left, and f is the failure with which it was
+// shut down, or nil.
 func (e *Ending) Conclude(f *Failure) Outcome {
 	e.over = true
 	if f == nil {

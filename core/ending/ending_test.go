@@ -20,12 +20,12 @@ func TestTheHeaviestReportExplainsTheOthers(t *testing.T) {
 		want    string
 		at      time.Duration
 	}{
-		{"a connection alone", []report{{0, Failure{Precedence: Lost, Text: "a"}}}, "a", Longest / 2},
-		{"a link between procs alone", []report{{0, Failure{Precedence: Unlinked, Text: "a"}}}, "a", Longest},
+		{"a connection alone", []report{{0, Failure{Precedence: Lost, Text: "a"}}}, "a", MaxHoldTime / 2},
+		{"a link between procs alone", []report{{0, Failure{Precedence: Unlinked, Text: "a"}}}, "a", MaxHoldTime},
 		{"a connection, then a death", []report{{0, Failure{Precedence: Lost, Text: "channel"}}, {0, Failure{Precedence: Died, Text: "rank 1"}}}, "rank 1", 100 * time.Millisecond},
 		{"a death among consequences", []report{{0, Failure{Precedence: Consequence, Text: "rank 0"}}, {1, Failure{Precedence: Died, Text: "rank 1"}}, {2, Failure{Precedence: Consequence, Text: "rank 2"}}}, "rank 1", 100*time.Millisecond + 1},
-		{"a connection explains a consequence, at the time of the first", []report{{0, Failure{Precedence: Consequence, Text: "rank 0"}}, {time.Second, Failure{Precedence: Lost, Text: "channel"}}}, "channel", Longest / 2},
-		{"the first of equals", []report{{0, Failure{Precedence: Consequence, Text: "first"}}, {1, Failure{Precedence: Consequence, Text: "second"}}}, "first", Longest / 2},
+		{"a connection explains a consequence, at the time of the first", []report{{0, Failure{Precedence: Consequence, Text: "rank 0"}}, {time.Second, Failure{Precedence: Lost, Text: "channel"}}}, "channel", MaxHoldTime / 2},
+		{"the first of equals", []report{{0, Failure{Precedence: Consequence, Text: "first"}}, {1, Failure{Precedence: Consequence, Text: "second"}}}, "first", MaxHoldTime / 2},
 		{"the first death", []report{{0, Failure{Precedence: Died, Text: "first"}}, {1, Failure{Precedence: Died, Text: "second"}}}, "first", 100 * time.Millisecond},
 		{"the death that was first, seen second", []report{{0, Failure{Precedence: Died, At: begin.Add(2), Text: "second"}}, {1, Failure{Precedence: Died, At: begin.Add(1), Text: "first"}}}, "first", 100 * time.Millisecond},
 		{"nothing to find out", []report{{0, Failure{Precedence: Lost, Text: "channel"}}, {1, Failure{Precedence: Decided, Text: "operator"}}, {2, Failure{Precedence: Died, Text: "rank 1"}}}, "operator", 1},
@@ -79,8 +79,8 @@ func TestCloseDecides(t *testing.T) {
 	}
 }
 
-// A proc that fails after its Finalize does not end the job, which fails by the first such one if by
-// nothing else.
+// A proc that fails after its Finalize does not end the job, which fails by the first such one if
+// by nothing else.
 func TestFailuresAfterFinalize(t *testing.T) {
 	var e Ending
 	p := Proc{Name: "rank 1", Number: 1, Phase: Finished}
@@ -103,7 +103,7 @@ func TestFailuresAfterFinalize(t *testing.T) {
 		t.Errorf("the job fails by %+v", o)
 	}
 	var failed Ending
-	failed.Late(at(Died, "late"))
+	failed.ReportLate(at(Died, "late"))
 	if o, worse := failed.Conclude(at(Died, "worse")), "worse"; o.Failure.Text != worse || o.Late {
 		t.Errorf("the job fails by %+v, want %s", o, worse)
 	}
@@ -131,8 +131,8 @@ func TestAbortAfterFinalize(t *testing.T) {
 	}
 }
 
-// A world that ended by the failure of one that it had spawned has not failed late: those that spawned
-// it fail by it, too.
+// A world that ended by the failure of one that it had spawned has not failed late: those that
+// spawned it fail by it, too.
 func TestInheritedFailureIsPassedOn(t *testing.T) {
 	var parent, grandparent Ending
 	f := at(Died, "a grandchild")
@@ -200,7 +200,7 @@ func TestDeclines(t *testing.T) {
 	}
 	for what, a := range map[string]FailedSite{
 		"it has joined": {Head: true, Joined: true}, "it is spawned": {Head: true, Spawned: true},
-		"nobody waits for it": {Head: true, ServesItself: true}, "it may be there already": {Head: true, Taken: true},
+		"nobody waits for it": {Head: true, ServesItself: true}, "it may be there already": {Head: true, AddressInUse: true},
 	} {
 		if (&Failure{}).Declines(a) {
 			t.Errorf("%s: the server is told", what)

@@ -40,8 +40,8 @@ const (
 	Decided
 )
 
-// Longest is the longest time that a failure waits for one that explains it.
-const Longest = 4 * time.Second
+// MaxHoldTime is the longest time that a failure waits for one that explains it.
+const MaxHoldTime = 4 * time.Second
 
 // HoldTime returns the time for which a failure of this precedence is held back for one that
 // explains it. A failure from another site arrives after that site's own wait and the way through
@@ -50,9 +50,9 @@ const Longest = 4 * time.Second
 func (p Precedence) HoldTime() time.Duration {
 	switch p {
 	case Unlinked: // longer than the wait at another site for what follows from it
-		return Longest
+		return MaxHoldTime
 	case Consequence, Lost:
-		return Longest / 2
+		return MaxHoldTime / 2
 	case Died:
 		return 100 * time.Millisecond
 	default:
@@ -162,11 +162,11 @@ type FailedSite struct {
 	Spawned      bool // its job is a spawned world, whose parents get its end in another way
 	Head         bool // the node reports for the site
 	ServesItself bool // the server is in this node, and waits for no other site
-	Taken        bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first continues
+	AddressInUse bool // an address of the site is in use, perhaps by the same site, started twice: then the job of the first continues
 }
 
 // Declines reports whether the node should inform the server that a site which has failed with f
 // will not join. Otherwise the other sites would wait for it until the limit of the start.
 func (f *Failure) Declines(a FailedSite) bool {
-	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.ServesItself && !a.Taken
+	return f != nil && !f.Remote && a.Head && !a.Joined && !a.Spawned && !a.ServesItself && !a.AddressInUse
 }

@@ -15,9 +15,9 @@ type Losses struct {
 	procs int
 }
 
-// Take records that procs are lost, and returns the new losses: runs of ranks that were not lost
+// Add records that procs are lost, and returns the new losses: runs of ranks that were not lost
 // before.
-func (l *Losses) Take(x wire.Lost) (news []wire.Lost) {
+func (l *Losses) Add(x wire.Lost) (news []wire.Lost) {
 	for r := x.First; r <= x.Last; r++ {
 		switch n := len(news); {
 		case l.Has(r):
@@ -49,8 +49,8 @@ func (l *Losses) HasHostOf(r wire.WorldRank) bool {
 // All returns the losses, in the order in which they became known.
 func (l *Losses) All() []wire.Lost { return l.all }
 
-// WithContinuation appends to the text of a loss of some procs that the job continued, and how many procs
-// were lost in all.
+// WithContinuation appends to the text of a loss of some procs that the job continued, and how many
+// procs were lost in all.
 func WithContinuation(text string, lost, of int) string {
 	if lost <= of {
 		return text + "; the job went on without it"

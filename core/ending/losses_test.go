@@ -24,7 +24,7 @@ func TestLosses(t *testing.T) {
 		{lost(2, 2, "again"), nil, "rank 2 was killed; the job went on without it"},
 		{lost(1, 4, "host"), []wire.Lost{lost(1, 1, "host"), lost(3, 4, "host")}, "rank 2 was killed; 4 procs are lost in all; the job went on without them"},
 	} {
-		if got := l.Take(c.x); !slices.Equal(got, c.news) {
+		if got := l.Add(c.x); !slices.Equal(got, c.news) {
 			t.Errorf("%+v: new is %+v, want %+v", c.x, got, c.news)
 		}
 		if f := l.Failure(); f.Text != c.want || f.Status != StatusRemote {
@@ -35,7 +35,7 @@ func TestLosses(t *testing.T) {
 		t.Error("not those that are lost")
 	}
 	var own Losses
-	own.Take(wire.Lost{First: 1, Last: 1, Status: 137})
+	own.Add(wire.Lost{First: 1, Last: 1, Status: 137})
 	if f := own.Failure(); f.Status != 137 {
 		t.Errorf("status %d", f.Status)
 	}

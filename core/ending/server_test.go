@@ -57,7 +57,8 @@ func TestLossOfTheServer(t *testing.T) {
 	}
 }
 
-// TestServerLoss: a job goes on without its server if it runs, and if the loss is not that of a site.
+// TestServerLoss: a job goes on without its server if it runs, and if the loss is not that of a
+// site.
 func TestServerLoss(t *testing.T) {
 	lost := fmt.Errorf("startup: client 0: the server's %w", startup.ErrLost)
 	other := fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE): reset", startup.ErrFailed)

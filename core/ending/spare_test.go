@@ -49,8 +49,8 @@ func TestSpareSiteEnds(t *testing.T) {
 	}
 }
 
-// TestSpareSiteAlwaysEnds: once the server is gone and each host has said its word or is lost, whatever the
-// order.
+// TestSpareSiteAlwaysEnds: once the server is gone and each host has said its word or is lost,
+// whatever the order.
 func TestSpareSiteAlwaysEnds(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var s Spare

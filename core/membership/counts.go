@@ -32,8 +32,8 @@ type Counts struct {
 // NewCounts returns the empty counts of that many hosts, of which each has 1 to most procs.
 func NewCounts(hosts, most int) *Counts { return &Counts{make([]int, hosts), most} }
 
-// Take takes a host's question, which it may repeat.
-func (c *Counts) Take(question []byte) error {
+// Add takes a host's question, which it may repeat.
+func (c *Counts) Add(question []byte) error {
 	var x Count
 	if err := json.Unmarshal(question, &x); err != nil || x.Host < 0 || x.Host >= len(c.procs) || x.Procs < 1 || x.Procs > c.most {
 		return fmt.Errorf("%w: %.100q", ErrCount, question)

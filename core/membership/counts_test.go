@@ -16,7 +16,7 @@ func TestCounts(t *testing.T) {
 			t.Fatalf("%v, %v: host %d is not there", all, err, host)
 		}
 		for range 2 {
-			if err := c.Take(Count{host, procs}.Question()); err != nil {
+			if err := c.Add(Count{host, procs}.Question()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -25,7 +25,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("%v, %v", all, err)
 	}
 	for _, wrong := range []string{"", "[]", `{"host":3,"procs":1}`, `{"host":-1,"procs":1}`, `{"host":0,"procs":9}`, `{"host":0}`} {
-		if err := c.Take([]byte(wrong)); !errors.Is(err, ErrCount) {
+		if err := c.Add([]byte(wrong)); !errors.Is(err, ErrCount) {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}

@@ -151,8 +151,8 @@ func (m *Member) Attach(child int, now time.Time) error {
 	return nil
 }
 
-// Heard records a sign of life from the parent or a child: any message.
-func (m *Member) Heard(from int, now time.Time) {
+// HeardFrom records a sign of life from the parent or a child: any message.
+func (m *Member) HeardFrom(from int, now time.Time) {
 	if n := m.neighbours[from]; n != nil {
 		m.hear(n, now)
 	}
@@ -166,8 +166,8 @@ func (m *Member) Submit(data []byte, now time.Time) {
 	m.gather()
 }
 
-// Take handles the report of a child: the Parts of the child and of all hosts below it.
-func (m *Member) Take(child int, parts []Part, now time.Time) error {
+// AddParts handles the report of a child: the Parts of the child and of all hosts below it.
+func (m *Member) AddParts(child int, parts []Part, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
 		return err
@@ -208,8 +208,8 @@ func (m *Member) ReportMissing(child int, hosts []int, now time.Time) error {
 	return nil
 }
 
-// CheckSender checks a message for the head that a child sends for itself or passes on for a host below
-// it, and counts it as a sign of life.
+// CheckSender checks a message for the head that a child sends for itself or passes on for a host
+// below it, and counts it as a sign of life.
 func (m *Member) CheckSender(child, host int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
@@ -228,8 +228,8 @@ func (m *Member) Finish(now time.Time) {
 	m.finish()
 }
 
-// Finishes records that a child, and all hosts below it, have finished.
-func (m *Member) Finishes(child int, now time.Time) error {
+// ChildFinished records that a child, and all hosts below it, have finished.
+func (m *Member) ChildFinished(child int, now time.Time) error {
 	n, err := m.child(child)
 	if err != nil {
 		return err
@@ -240,8 +240,8 @@ func (m *Member) Finishes(child int, now time.Time) error {
 	return nil
 }
 
-// SurviveLosses sets that from now on the site continues without children that are lost, and does not wait
-// for them to finish. The hosts below them are lost with them, as they lose their parent.
+// SurviveLosses sets that from now on the site continues without children that are lost, and does
+// not wait for them to finish. The hosts below them are lost with them, as they lose their parent.
 func (m *Member) SurviveLosses() { m.survives = true }
 
 // End records that the job is over, for whatever reason: from then on no host is reported as lost

@@ -109,11 +109,11 @@ func (s *site) carry(h int) {
 			s.lost = append(s.lost, fmt.Sprint(h, st.Hosts, st.Err))
 		case up < 0:
 		case st.Kind == Report:
-			s.send(h, up, func() error { return s.members[up].Take(h, st.Parts, begin) })
+			s.send(h, up, func() error { return s.members[up].AddParts(h, st.Parts, begin) })
 		case st.Kind == Wait:
 			s.send(h, up, func() error { return s.members[up].ReportMissing(h, st.Hosts, begin) })
 		case st.Kind == Finished:
-			s.send(h, up, func() error { return s.members[up].Finishes(h, begin) })
+			s.send(h, up, func() error { return s.members[up].ChildFinished(h, begin) })
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestAnyOrder(t *testing.T) {
 // TestHeadStaysCheap: with 1,024 hosts the head exchanges messages with its 32 children
 // only, and no host is more than two steps away.
 func TestHeadStaysCheap(t *testing.T) {
-	tree := Tree{1024, Fan}
+	tree := Tree{1024, DefaultFan}
 	s := newSite(t, tree)
 	for h := range tree.Hosts { // each host is there before those below it
 		if up := tree.Parent(h); up >= 0 {
@@ -206,7 +206,7 @@ func TestHeadStaysCheap(t *testing.T) {
 		}
 	}
 	s.carry(0)
-	if len(s.whole) != 1024 || s.sent[0] != Fan {
+	if len(s.whole) != 1024 || s.sent[0] != DefaultFan {
 		t.Errorf("%d parts, %d messages at the head", len(s.whole), s.sent[0])
 	}
 }
@@ -235,7 +235,7 @@ func TestWhoIsMissing(t *testing.T) {
 		t.Errorf("the next sign of life at %v", at)
 	}
 	for at := begin; at.Before(begin.Add(time.Minute)); at = head.Deadline() {
-		head.Heard(1, at)
+		head.HeardFrom(1, at)
 		head.Tick(at)
 		if got := steps(head); len(got) > 0 {
 			t.Fatalf("at %v: %+v", at, got)
@@ -250,8 +250,8 @@ func TestWhoIsMissing(t *testing.T) {
 	}
 }
 
-// TestParentHearsWhoIsThere: a parent takes all hosts below a child for missing until the child says
-// something else, which it does for hosts that are there and have nothing to report yet.
+// TestParentHearsWhoIsThere: a parent takes all hosts below a child for missing until the child
+// says something else, which it does for hosts that are there and have nothing to report yet.
 func TestParentHearsWhoIsThere(t *testing.T) {
 	m := member(t, Tree{7, 2}, 1)
 	_ = m.Attach(3, begin)
@@ -270,7 +270,7 @@ func TestLostHosts(t *testing.T) {
 	_ = silent.Attach(3, begin)
 	steps(silent)
 	for at := begin; at.Before(begin.Add(5 * time.Second)); at = silent.Deadline() {
-		silent.Heard(0, at)
+		silent.HeardFrom(0, at)
 		silent.Tick(at)
 		if got := steps(silent); len(got) > 0 {
 			t.Fatalf("at %v: %+v", at, got)
@@ -300,8 +300,9 @@ func TestLostHosts(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a host that goes on without others reports a child that is lost with all below it, does not wait for
-// what they have not finished, and still loses a child later; without its parent it cannot go on.
+// TestGoesOn: a host that goes on without others reports a child that is lost with all below it,
+// does not wait for what they have not finished, and still loses a child later; without its parent
+// it cannot go on.
 func TestGoesOn(t *testing.T) {
 	tree, why := Tree{7, 2}, errors.New("reset")
 	m := member(t, tree, 0)
@@ -389,14 +390,14 @@ func TestStrangers(t *testing.T) {
 		if err := m.Attach(who, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d connects here: %v", who, err)
 		}
-		if err := m.Take(who, nil, begin); !errors.Is(err, ErrUnknownHost) {
+		if err := m.AddParts(who, nil, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d reports here: %v", who, err)
 		}
-		if err := m.Finishes(who, begin); !errors.Is(err, ErrUnknownHost) {
+		if err := m.ChildFinished(who, begin); !errors.Is(err, ErrUnknownHost) {
 			t.Errorf("host %d finishes here: %v", who, err)
 		}
 	}
-	if err := m.Take(3, []Part{{3, nil}}, begin); !errors.Is(err, ErrPart) {
+	if err := m.AddParts(3, []Part{{3, nil}}, begin); !errors.Is(err, ErrPart) {
 		t.Errorf("a report of who is not there: %v", err)
 	}
 	if err := errors.Join(m.Attach(3, begin), m.Attach(4, begin)); err != nil {
@@ -406,14 +407,14 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("twice: %v", err)
 	}
 	for _, parts := range [][]Part{nil, {{4, nil}}, {{3, nil}, {3, nil}}, {{99, nil}}} {
-		if err := m.Take(3, parts, begin); !errors.Is(err, ErrPart) {
+		if err := m.AddParts(3, parts, begin); !errors.Is(err, ErrPart) {
 			t.Errorf("parts %v: %v", parts, err)
 		}
 	}
-	if err := m.Take(3, []Part{{3, nil}}, begin); err != nil {
+	if err := m.AddParts(3, []Part{{3, nil}}, begin); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Take(3, []Part{{3, nil}}, begin); !errors.Is(err, ErrPart) {
+	if err := m.AddParts(3, []Part{{3, nil}}, begin); !errors.Is(err, ErrPart) {
 		t.Errorf("reported twice: %v", err)
 	}
 	for _, bad := range []Config{{}, {Tree: Tree{2, 1}, Self: 2, Beat: 1, Silence: 2}, {Tree: Tree{2, 1}, Beat: 2, Silence: 2}} {

@@ -1,7 +1,7 @@
 package membership
 
-// Fan is the default of Tree.Fan.
-const Fan = 32
+// DefaultFan is the default of Tree.Fan.
+const DefaultFan = 32
 
 // Tree is the shape of a site: host i > 0 is a child of host (i-1)/Fan.
 type Tree struct {
@@ -23,7 +23,8 @@ func (t Tree) Children(host int) (first, end int) {
 	return first, min(first+t.Fan, t.Hosts)
 }
 
-// ChildToward returns the child of host that is to or an ancestor of to, or -1 if to is not below host.
+// ChildToward returns the child of host that is to or an ancestor of to, or -1 if to is not below
+// host.
 func (t Tree) ChildToward(host, to int) int {
 	if to >= t.Hosts {
 		return -1

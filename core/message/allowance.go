@@ -194,8 +194,8 @@ func (e *linkTable) review(p *peer) {
 	}
 }
 
-// RaiseAllowances raises the allowances of peers that have used up enough of theirs by fast-box messages. A
-// driver calls it after other code, such as C code, has taken fast-box messages.
+// RaiseAllowances raises the allowances of peers that have used up enough of theirs by fast-box
+// messages. A driver calls it after other code, such as C code, has taken fast-box messages.
 func (e *linkTable) RaiseAllowances() {
 	for _, s := range e.links {
 		if s != nil && s.boxes != nil {

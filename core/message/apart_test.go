@@ -49,8 +49,8 @@ func (p *boxed) take() {
 
 const apartSize = 100_000 // more than is received ahead
 
-// TestDataThatComeApart: a message whose data come apart is received as any other, whoever waits for it at
-// which time, and so is what follows it.
+// TestDataThatComeApart: a message whose data come apart is received as any other, whoever waits
+// for it at which time, and so is what follows it.
 func TestDataThatComeApart(t *testing.T) {
 	data := alphabet(apartSize)
 	for name, c := range map[string]struct {
@@ -124,8 +124,8 @@ func TestDataThatComeApartIntoASink(t *testing.T) {
 	}
 }
 
-// TestDataThatComeApartAreNoPackets: they are not counted for PROTOACKs, as their sender does not count them, but
-// they are for the memory of unexpected messages.
+// TestDataThatComeApartAreNoPackets: they are not counted for PROTOACKs, as their sender does not
+// count them, but they are for the memory of unexpected messages.
 func TestDataThatComeApartAreNoPackets(t *testing.T) {
 	cfg := Config{MaxData: 65536, AckMark: 2, HiWater: 4, Unexpected: 64 << 20, UnexpectedOf: func(Peer) int64 { return 64 << 20 }}
 	p := newApart(t, cfg)
@@ -150,8 +150,8 @@ func TestDataThatComeApartAreNoPackets(t *testing.T) {
 	}
 }
 
-// TestDataThatComeApartAndNobodyWants are dropped: of a context that was given up, also in their middle, and
-// of a peer that is down.
+// TestDataThatComeApartAndNobodyWants are dropped: of a context that was given up, also in their
+// middle, and of a peer that is down.
 func TestDataThatComeApartAndNobodyWants(t *testing.T) {
 	gone := errors.New("it is of no use")
 	for name, spoil := range map[string]func(p *boxed){
@@ -182,7 +182,8 @@ func TestDataThatComeApartAndNobodyWants(t *testing.T) {
 	}
 }
 
-// TestDataThatComeApartWrongly: a box in the middle of a packet, a tag that there is not, and no data.
+// TestDataThatComeApartWrongly: a box in the middle of a packet, a tag that there is not, and no
+// data.
 func TestDataThatComeApartWrongly(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(p *boxed, m *link.EagerMessage)

@@ -183,8 +183,8 @@ func (e *Engine) giveUpInput(r *Request) {
 	}
 }
 
-// dropUnexpected drops the messages that have come in a context, so that their senders are not charged
-// for them, and ends the sends of this proc to itself among them.
+// dropUnexpected drops the messages that have come in a context, so that their senders are not
+// charged for them, and ends the sends of this proc to itself among them.
 func (e *Engine) dropUnexpected(c wire.ContextID, err error) {
 	for m := range e.unexpected.All() {
 		if m.entry.Key().Context != c || !m.whole {

@@ -103,8 +103,9 @@ func keyOf(n *link.EagerMessage) match.Key {
 	return match.Key{Context: wire.ContextID(n.Context), Source: wire.CommRank(n.Rank), Tag: wire.Tag(n.Tag)}
 }
 
-// takeApart handles a fast-box message whose data come apart, like the header of a packet: the size bytes of
-// data are the next that come by the link. Like all fast-box messages, it is not counted for PROTOACKs.
+// takeApart handles a fast-box message whose data come apart, like the header of a packet: the size
+// bytes of data are the next that come by the link. Like all fast-box messages, it is not counted
+// for PROTOACKs.
 func (e *reader) takeApart(s *linkState, n *link.EagerMessage, size uint32) error {
 	p, key := s.peer, keyOf(n)
 	if size == 0 || key.Tag == wire.TagOutOfRange || s.payload || s.w > 0 || s.fini {
@@ -179,16 +180,17 @@ func (e *reader) badFastBox(s *linkState, tag wire.Tag, size uint32, whole bool)
 }
 
 // FastBoxesOpen reports whether code that uses the fast boxes of l directly, such as C code, may
-// send and take messages by them. The engine must also be Unoccupied.
+// send and take messages by them. NothingPending must hold, too.
 func (e *Engine) FastBoxesOpen(l LinkID) (sends, takes bool) {
 	s := e.links[l]
 	p := s.peer
 	return p.down == nil && p.link == s && p.fitsFastBox(), p.down == nil && !s.payload && s.w == 0 && !s.fini && s.err == nil && !s.busy()
 }
 
-// Unoccupied reports whether no message waits for a receive, no receive waits for a message, except
-// those of the library's own, which match no message of the program's, and nothing is to be sent.
-func (e *Engine) Unoccupied() bool {
+// NothingPending reports whether no message waits for a receive, no receive waits for a message,
+// except those of the library's own, which match no message of the program's, and nothing is to be
+// sent.
+func (e *Engine) NothingPending() bool {
 	return e.sends == 0 && e.posted.Len() == e.posted.Own() && e.unexpected.Len() == 0
 }
 
@@ -198,7 +200,7 @@ func (e *Engine) Unoccupied() bool {
 // peer.
 func (e *Engine) EagerLink(p Peer) (l LinkID, ok bool) {
 	q := e.peers.find(p)
-	if q == nil || q.fastBoxes == nil || !e.Unoccupied() || q.fastBoxes.busy() {
+	if q == nil || q.fastBoxes == nil || !e.NothingPending() || q.fastBoxes.busy() {
 		return NoLink, false
 	}
 	if q.on && q.used() >= q.next { // TakeFastBoxes reviews its allowance

@@ -10,8 +10,8 @@ import (
 
 var errGivenUp = errors.New("given up")
 
-// TestFailContext: nothing of a context waits any more, the other contexts go on, and what still comes is
-// dropped.
+// TestFailContext: nothing of a context waits any more, the other contexts go on, and what still
+// comes is dropped.
 func TestFailContext(t *testing.T) {
 	p := newPair(t, Config{MaxData: 100, AckMark: 2, HiWater: 4, Unexpected: 1 << 20, UnexpectedOf: func(Peer) int64 { return 1 << 20 }})
 	for i, e := range p.e { // a long message stays under way
@@ -66,7 +66,8 @@ func TestFailContext(t *testing.T) {
 	}
 }
 
-// TestLateOfFailedContext: packets of a context that only the receiver has given up yet are dropped.
+// TestLateOfFailedContext: packets of a context that only the receiver has given up yet are
+// dropped.
 func TestLateOfFailedContext(t *testing.T) {
 	p := newPair(t, Config{MaxData: 100, AckMark: 2, HiWater: 4})
 	r := p.recv(1, make([]byte, 1000))

@@ -36,9 +36,9 @@ func (e *linkTable) InPlace(l LinkID, space WritableMemory) {
 	e.link(l).space = space
 }
 
-// RaiseOutputLimit records that l continues to read up to n bytes of Output's memory after they were written,
-// as a link does that lends memory; Sent counts the bytes once the link is done with them. So up to
-// n bytes may be committed to it.
+// RaiseOutputLimit records that l continues to read up to n bytes of Output's memory after they
+// were written, as a link does that lends memory; Sent counts the bytes once the link is done with
+// them. So up to n bytes may be committed to it.
 func (e *linkTable) RaiseOutputLimit(l LinkID, n int) {
 	s := e.link(l)
 	s.limit = max(s.limit, n)

@@ -27,8 +27,8 @@ func packets(tb testing.TB, raw []byte) (sizes []int) {
 	return sizes
 }
 
-// TestPieces wants a long message between procs that take fast-box messages to be a short packet and few long
-// ones, and one between others to be packets of the job's length.
+// TestPieces wants a long message between procs that take fast-box messages to be a short packet
+// and few long ones, and one between others to be packets of the job's length.
 func TestPieces(t *testing.T) {
 	cfg := roomy
 	cfg.MaxData = cfg256

@@ -264,8 +264,8 @@ func (w *world) read(i int) bool {
 	return moved
 }
 
-// readBoxed is read for a link that takes fast-box messages: those that come next, and bytes up to the
-// one after them.
+// readBoxed is read for a link that takes fast-box messages: those that come next, and bytes up to
+// the one after them.
 func (w *world) readBoxed(i, p int) (moved bool) {
 	d, pipe := w.boxSides[i][p], &w.pipes[p][i]
 	moved, err := w.engines[i].TakeFastBoxes(LinkID(p))
@@ -492,8 +492,8 @@ func TestRandomPrograms(t *testing.T) {
 	})
 }
 
-// Programs that mostly wait for one message at a time, as fast-box messages and RecvEager are for, have them
-// in order, too.
+// Programs that mostly wait for one message at a time, as fast-box messages and RecvEager are for,
+// have them in order, too.
 func TestRandomEager(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := linked(t, true)

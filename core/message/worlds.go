@@ -108,9 +108,9 @@ func (e *Engine) ForgetWorld(first Peer) {
 	e.worlds = slices.DeleteFunc(e.worlds, func(m *met) bool { return m == w })
 }
 
-// Renew resets the state of a proc of another world, whose link has been detached, to that of a
+// ResetPeer resets the state of a proc of another world, whose link has been detached, to that of a
 // proc with which nothing was ever exchanged. Requests that wait for the proc fail.
-func (e *Engine) Renew(p Peer) {
+func (e *Engine) ResetPeer(p Peer) {
 	q := e.peers.find(p)
 	if q == nil {
 		return

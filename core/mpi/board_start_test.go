@@ -33,7 +33,8 @@ func sends(q Request, err error) boardStarted {
 	return boardStarted{q, err, func() error { return nil }}
 }
 
-// boardStarts are the nonblocking operations that go by way of the board, with blocks of n elements.
+// boardStarts are the nonblocking operations that go by way of the board, with blocks of n
+// elements.
 var boardStarts = map[string]func(c *Comm, root, n int) boardStarted{
 	"barrier": func(c *Comm, _, _ int) boardStarted { return sends(Ibarrier(c)) },
 	"bcast": func(c *Comm, root, n int) boardStarted {
@@ -143,8 +144,8 @@ func (b *boardStarted) end(err error) error {
 	return err
 }
 
-// completeSome completes some of the operations, in an order and by calls that each member chooses for
-// itself, and returns the others.
+// completeSome completes some of the operations, in an order and by calls that each member chooses
+// for itself, and returns the others.
 func completeSome(open []boardStarted, random *rand.Rand) ([]boardStarted, error) {
 	for range random.IntN(4) {
 		if len(open) == 0 {
@@ -180,8 +181,8 @@ func completeSome(open []boardStarted, random *rand.Rand) ([]boardStarted, error
 }
 
 // startAndWait runs a program of nonblocking and blocking operations and messages on several
-// communicators, which all members draw alike by seed; when they complete what they have started each
-// draws for itself.
+// communicators, which all members draw alike by seed; when they complete what they have started
+// each draws for itself.
 func startAndWait(c *Comm, seed uint64) error {
 	dup, err := c.Dup()
 	if err != nil {
@@ -257,8 +258,8 @@ func waitsFor(what string, root, member, other int) bool {
 	}
 }
 
-// TestBoardStartsInAnyOrder starts operations and tests for them in any order, and checks after each
-// step that nothing is complete too early, and after all that everything is.
+// TestBoardStartsInAnyOrder starts operations and tests for them in any order, and checks after
+// each step that nothing is complete too early, and after all that everything is.
 func TestBoardStartsInAnyOrder(t *testing.T) {
 	onlyBoards(t)
 	procs := layout{procs: 3}.start(t)
@@ -354,8 +355,8 @@ func TestBoardStartsInAnyOrder(t *testing.T) {
 	})
 }
 
-// An operation whose data are there when it starts is complete at once, and so is the part of a member
-// that gets nothing.
+// An operation whose data are there when it starts is complete at once, and so is the part of a
+// member that gets nothing.
 func TestBoardStartsAtOnce(t *testing.T) {
 	onlyBoards(t)
 	procs := onBoard(t, layout{procs: 2})
@@ -380,7 +381,8 @@ func TestBoardStartsAtOnce(t *testing.T) {
 	}
 }
 
-// Whoever waits for an operation hears of a member that dies, asleep or not; and the next ones end too.
+// Whoever waits for an operation hears of a member that dies, asleep or not; and the next ones end
+// too.
 func TestBoardStartPeerDies(t *testing.T) {
 	onlyBoards(t)
 	for _, name := range []string{"barrier", "allgather", "alltoall", "allreduce", "bcast", "scatter"} {
@@ -503,8 +505,8 @@ func TestBoardStartBesideSleeper(t *testing.T) {
 	}
 }
 
-// A member that calls a blocking operation does not say that it has read what it still needs of those that
-// it has started.
+// A member that calls a blocking operation does not say that it has read what it still needs of
+// those that it has started.
 func TestBoardStartBeforeBlocking(t *testing.T) {
 	onlyBoards(t)
 	procs := onBoard(t, layout{procs: 2, spin: "0"})

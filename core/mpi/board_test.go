@@ -81,7 +81,7 @@ func newBoard(t *testing.T, procs int) (*board.Board, []machine.Bell) {
 func (x *testBoard) open(t *testing.T, procs int) *board.Board {
 	t.Helper()
 	mem := unsafe.Slice((*byte)(unsafe.Pointer(&x.memory[0])), board.Size(procs))
-	clear(mem[:board.Control(procs)])
+	clear(mem[:board.ControlSize(procs)])
 	header, err := board.Header(procs)
 	if err != nil {
 		t.Fatal(err)
@@ -241,8 +241,8 @@ func boardLines(n, low, high int) []int32 {
 	return slices.Repeat([]int32{int32(low<<8 | high)}, n)
 }
 
-// sequences are numbers that tests send or expect, by the first one and their distance. They are made once: with the race
-// detector that took longer than what is tested.
+// sequences are numbers that tests send or expect, by the first one and their distance. They are
+// made once: with the race detector that took longer than what is tested.
 var sequences struct {
 	sync.Mutex
 	made map[[2]int][]int32
@@ -328,7 +328,7 @@ func TestBoardOperations(t *testing.T) {
 					return fmt.Errorf("%s of %d from %d: %w", what, n, root, err)
 				}
 			}
-			if s := collective.BoardMember(c.in()); s == nil || s.Member.Ops < 50 || s.Member.Lend == board.Never {
+			if s := collective.BoardMember(c.in()); s == nil || s.Member.Ops < 50 || s.Member.Lend == board.NeverLend {
 				return errors.New("the board was not used, or nothing lent")
 			}
 			return nil
@@ -566,7 +566,7 @@ func TestBoardUnreadable(t *testing.T) {
 			go func() {
 				c := (*Comm)(p.Comms.World)
 				err := boardOps["allgather"](c, 0, 20000)
-				if at := collective.BoardMember(c.in()).Member.Lend; err == nil && at != board.Never {
+				if at := collective.BoardMember(c.in()).Member.Lend; err == nil && at != board.NeverLend {
 					err = fmt.Errorf("blocks are lent from %d bytes on", at)
 				}
 				done <- err

@@ -30,7 +30,7 @@ func BufferDetach() (size int, err error) {
 		r1, err = p.AttachedBuffer().Detach()
 	}
 	if begun != 0 {
-		calls.End(calls.BufferDetach, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.BufferDetach, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("BufferDetach", err)
 }
@@ -43,7 +43,7 @@ func BufferFlush() error {
 		err = p.AttachedBuffer().Flush()
 	}
 	if begun != 0 {
-		calls.End(calls.BufferFlush, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.BufferFlush, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("BufferFlush", err)
 }
@@ -118,7 +118,7 @@ func NewSendBuffer() (*SendBuffer, error) {
 // Serve makes buffered sends on c use b while c has no memory attached of its own
 // (MPI_Session_attach_buffer).
 func (b *SendBuffer) Serve(c *Comm) error {
-	return c.in().Failed("SendBuffer.Serve", b.in().Serve(c.in()))
+	return c.in().Failed("SendBuffer.Serve", b.in().ServeComm(c.in()))
 }
 
 // Attach gives size bytes of memory to b, as BufferAttach.

@@ -78,13 +78,13 @@ func TestNoCommunicator(t *testing.T) {
 		t.Errorf("before Init: class %v", class)
 	}
 	p := layout{}.start(t)[0]
-	proc.TheLock.Lock()
+	proc.ProcessMu.Lock()
 	proc.ThisProcess = p
-	proc.TheLock.Unlock()
+	proc.ProcessMu.Unlock()
 	defer func() {
-		proc.TheLock.Lock()
+		proc.ProcessMu.Lock()
 		proc.ThisProcess = nil
-		proc.TheLock.Unlock()
+		proc.ProcessMu.Unlock()
 	}()
 	var none *Comm
 	for what, err := range map[string]error{

@@ -15,7 +15,7 @@ func Barrier(c *Comm) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Barrier", collective.Barrier(c.in()))
 	if begun != 0 {
-		calls.End(calls.Barrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Barrier, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func Allgather[T Type](c *Comm, send, recv []T) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allgather", collective.Allgather(c.in(), send, recv))
 	if begun != 0 {
-		calls.End(calls.Allgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Allgather, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func Allgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allgatherv", collective.Allgatherv(c.in(), send, recv, counts, displs))
 	if begun != 0 {
-		calls.End(calls.Allgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Allgatherv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func Alltoall[T Type](c *Comm, send, recv []T) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Alltoall", collective.Alltoall(c.in(), send, recv))
 	if begun != 0 {
-		calls.End(calls.Alltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Alltoall, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func Alltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rcou
 	begun := calls.Begin()
 	err := c.in().Failed("Alltoallv", collective.Alltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
 	if begun != 0 {
-		calls.End(calls.Alltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Alltoallv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -127,7 +127,7 @@ func (c *Comm) Barrier() error {
 	begun := calls.Begin()
 	err := c.in().Failed("Barrier", collective.Barrier(c.in()))
 	if begun != 0 {
-		calls.End(calls.Barrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Barrier, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -194,7 +194,7 @@ func (c *Comm) Allgather(send, recv Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allgather", collective.AllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 	if begun != 0 {
-		calls.End(calls.Allgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Allgather, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -205,7 +205,7 @@ func (c *Comm) Allgatherv(send, recv Buffer, counts, displs []int) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allgatherv", collective.AllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
 	if begun != 0 {
-		calls.End(calls.Allgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Allgatherv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func (c *Comm) Alltoall(send, recv Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Alltoall", collective.AlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 	if begun != 0 {
-		calls.End(calls.Alltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Alltoall, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -228,7 +228,7 @@ func (c *Comm) Alltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcoun
 	begun := calls.Begin()
 	err := c.in().Failed("Alltoallv", collective.AlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
 	if begun != 0 {
-		calls.End(calls.Alltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Alltoallv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -239,7 +239,7 @@ func (c *Comm) Alltoallw(send, recv []Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Alltoallw", collective.Alltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
 	if begun != 0 {
-		calls.End(calls.Alltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Alltoallw, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }

@@ -254,8 +254,9 @@ func TestIbarrierGoesOnInOtherCalls(t *testing.T) {
 	})
 }
 
-// TestProgressWhileComputing has rank 0 call nothing of MPI between the start of operations and their end
-// elsewhere, which needs rank 0: to pass on the barrier, and to send the rest of a long message.
+// TestProgressWhileComputing has rank 0 call nothing of MPI between the start of operations and
+// their end elsewhere, which needs rank 0: to pass on the barrier, and to send the rest of a long
+// message.
 func TestProgressWhileComputing(t *testing.T) {
 	begun := make(chan struct{})
 	var others sync.WaitGroup

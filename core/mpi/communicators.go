@@ -90,7 +90,7 @@ func (c *Comm) Free() error {
 	begun := calls.Begin()
 	err := c.in().Failed("Free", construct.Free(c.in()))
 	if begun != 0 {
-		calls.End(calls.CommFree, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommFree, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -102,7 +102,7 @@ func (c *Comm) Disconnect() error {
 	begun := calls.Begin()
 	err := c.in().Failed("Disconnect", construct.Disconnect(c.in()))
 	if begun != 0 {
-		calls.End(calls.CommDisconnect, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommDisconnect, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -113,7 +113,7 @@ func (c *Comm) Dup() (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.Dup(c.in(), nil)
 	if begun != 0 {
-		calls.End(calls.CommDup, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommDup, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("Dup", err)
 }
@@ -123,7 +123,7 @@ func (c *Comm) DupWithInfo(info *Info) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.Dup(c.in(), info.in())
 	if begun != 0 {
-		calls.End(calls.CommDupWithInfo, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommDupWithInfo, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("DupWithInfo", err)
 }
@@ -138,7 +138,7 @@ func (c *Comm) Create(group *Group) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.Create(c.in(), group.in())
 	if begun != 0 {
-		calls.End(calls.CommCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommCreate, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("Create", err)
 }
@@ -151,7 +151,7 @@ func (c *Comm) CreateGroup(group *Group, tag int) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.CreateGroup(c.in(), group.in(), tag)
 	if begun != 0 {
-		calls.End(calls.CommCreateGroup, begun, calls.Nobody, tag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommCreateGroup, begun, calls.NoPeer, tag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("CreateGroup", err)
 }
@@ -164,7 +164,7 @@ func (c *Comm) Idup() (*Comm, Request, error) {
 	begun := calls.Begin()
 	r1, r2, err := construct.Idup(c.in(), "Idup", nil)
 	if begun != 0 {
-		calls.End(calls.CommIdup, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommIdup, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), Request(r2), c.in().Failed("Idup", err)
 }
@@ -174,7 +174,7 @@ func (c *Comm) IdupWithInfo(info *Info) (*Comm, Request, error) {
 	begun := calls.Begin()
 	r1, r2, err := construct.Idup(c.in(), "IdupWithInfo", info.in())
 	if begun != 0 {
-		calls.End(calls.CommIdupWithInfo, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommIdupWithInfo, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), Request(r2), c.in().Failed("IdupWithInfo", err)
 }
@@ -200,7 +200,7 @@ func (c *Comm) SplitType(kind, key int, info *Info) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.SplitType(c.in(), kind, key, info.in())
 	if begun != 0 {
-		calls.End(calls.CommSplitType, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommSplitType, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("SplitType", err)
 }
@@ -214,7 +214,7 @@ func (c *Comm) Split(color, key int) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.Split(c.in(), color, key)
 	if begun != 0 {
-		calls.End(calls.CommSplit, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CommSplit, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("Split", err)
 }
@@ -335,7 +335,7 @@ func (c *Comm) IntercommCreate(localLeader int, peer *Comm, remoteLeader, tag in
 	begun := calls.Begin()
 	r1, err := meet.IntercommCreate(c.in(), localLeader, peer.in(), remoteLeader, tag)
 	if begun != 0 {
-		calls.End(calls.IntercommCreate, begun, calls.Nobody, tag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.IntercommCreate, begun, calls.NoPeer, tag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("IntercommCreate", err)
 }
@@ -348,7 +348,7 @@ func (c *Comm) Merge(high bool) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := meet.Merge(c.in(), high)
 	if begun != 0 {
-		calls.End(calls.IntercommMerge, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.IntercommMerge, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("Merge", err)
 }

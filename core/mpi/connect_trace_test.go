@@ -26,7 +26,7 @@ func TestStepsInATrace(t *testing.T) {
 		}
 		err = errors.Join(everyoneSends(inter), inter.Disconnect())
 		p := worlds[w][0]
-		return errors.Join(err, p.Settle(func() bool { return len(p.Worlds.Remotes) == 0 })) // the temporary link ends in the background
+		return errors.Join(err, p.ProgressUntil(func() bool { return len(p.Worlds.Remotes) == 0 })) // the temporary link ends in the background
 	})
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +52,8 @@ func TestStepsInATrace(t *testing.T) {
 			}
 		}
 	}
-	// A side whose peer has ended its stream first drops the link, and has no stream of its own to end.
+	// A side whose peer has ended its stream first drops the link, and has no stream of its own to
+	// end.
 	if text := string(b); !strings.Contains(text, "met at a port -> end of stream") && !strings.Contains(text, "met at a port <- end of stream") {
 		t.Errorf("no end of the temporary link in\n%s", b)
 	}

@@ -19,7 +19,7 @@ func TestPrivateContextsOfWorlds(t *testing.T) {
 	worlds := [][]*proc.Process{m.world(t, "a", 3), m.world(t, "b", 2)}
 	for _, procs := range worlds {
 		for _, p := range procs {
-			p.Comms.Contexts.Qualify(p.Worlds.Description.World, 4)
+			p.Comms.Contexts.SetWorld(p.Worlds.Description.World, 4)
 		}
 	}
 	busy := worlds[1][1]

@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/core/coll"
 )
 
-// Members of one host that call different constructors hear of it there and then, without IMPI_CHECK, and go on.
+// Members of one host that call different constructors hear of it there and then, without
+// IMPI_CHECK, and go on.
 func TestDifferentConstructorsOnTheBoard(t *testing.T) {
 	onlyBoards(t)
 	layout{procs: 3}.run(t, func(t *testing.T, c *Comm) error {
@@ -40,8 +41,8 @@ func TestDifferentConstructorsOnTheBoard(t *testing.T) {
 	})
 }
 
-// Members of one host get each other's choices from the board, a wrong argument of one is an error of all, and
-// messages in the new communicators are apart from those in the old one.
+// Members of one host get each other's choices from the board, a wrong argument of one is an error
+// of all, and messages in the new communicators are apart from those in the old one.
 func TestSplitOnTheBoard(t *testing.T) {
 	onlyBoards(t)
 	const n = 6

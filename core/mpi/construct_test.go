@@ -212,7 +212,7 @@ func (c *Comm) waitAhead() {
 	defer c.in().Process().Unlock()
 	for {
 		for x := range c.in().Process().Eng.Pending() {
-			if x.What == "message" && x.Env.Rank >= construct.ByTag {
+			if x.What == "message" && x.Env.Rank >= construct.ByTagBase {
 				return
 			}
 		}
@@ -255,8 +255,8 @@ func TestSplitRows(t *testing.T) {
 	})
 }
 
-// Few members of one site tell each other their choices in rounds that bring some of them twice; more
-// than 64 send them to rank 0.
+// Few members of one site tell each other their choices in rounds that bring some of them twice;
+// more than 64 send them to rank 0.
 func TestSplitOfAnySize(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 64, 65} {
 		t.Run(strconv.Itoa(n), func(t *testing.T) {
@@ -412,13 +412,13 @@ func refused(d, c *Comm, world *Group) (all []error) {
 // MPI_COMM_NULL is refused by everything.
 func TestConstructorsOfNil(t *testing.T) {
 	p := layout{}.start(t)[0]
-	proc.TheLock.Lock()
+	proc.ProcessMu.Lock()
 	proc.ThisProcess = p
-	proc.TheLock.Unlock()
+	proc.ProcessMu.Unlock()
 	defer func() {
-		proc.TheLock.Lock()
+		proc.ProcessMu.Lock()
 		proc.ThisProcess = nil
-		proc.TheLock.Unlock()
+		proc.ProcessMu.Unlock()
 	}()
 	world, err := (*Comm)(p.Comms.World).Group()
 	if err := errors.Join(append(refused(nil, (*Comm)(p.Comms.World), world), err)...); err != nil {

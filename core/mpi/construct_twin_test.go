@@ -22,8 +22,8 @@ func TestTwin(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d == nil || !construct.AllOwn(c.in()) {
-			return errors.Join(expect("twin, with another library", d != nil, construct.AllOwn(c.in())), ring.Free())
+		if d == nil || !construct.AllRunImpi(c.in()) {
+			return errors.Join(expect("twin, with another library", d != nil, construct.AllRunImpi(c.in())), ring.Free())
 		}
 		how, err := ring.Compare(d)
 		kind, err2 := d.TopoTest()

@@ -63,7 +63,8 @@ func TestNodeAsksAboutLinks(t *testing.T) {
 	}
 }
 
-// TestNodeIsToldNames: what a proc waits for is in a communicator that has the name that the program gave.
+// TestNodeIsToldNames: what a proc waits for is in a communicator that has the name that the
+// program gave.
 func TestNodeIsToldNames(t *testing.T) {
 	p, n, err := startUnder(t, layout{procs: 1}.job(0), goodWelcome)
 	if err != nil {
@@ -127,7 +128,7 @@ func TestStatsInParts(t *testing.T) {
 			s.Links = append(s.Links, wireup.LinkStats{Peer: wire.WorldRank(i)})
 		}
 		next := 0
-		parts := proc.InParts(s, 4)
+		parts := proc.SplitStats(s, 4)
 		if len(parts) != len(want) {
 			t.Fatalf("%d links: %d parts, want %d", n, len(parts), len(want))
 		}

@@ -60,8 +60,8 @@ func (l *listener) heard(t *testing.T, c *Comm, err error) {
 func program(t *testing.T, p *proc.Process) {
 	t.Helper()
 	set := func(p *proc.Process) {
-		proc.TheLock.Lock()
-		defer proc.TheLock.Unlock()
+		proc.ProcessMu.Lock()
+		defer proc.ProcessMu.Unlock()
 		proc.ThisProcess = p
 	}
 	set(p)

@@ -16,7 +16,8 @@ import (
 
 const worldHandle = 0x101
 
-// onFastPath runs body in two procs that share memory with C, and whose link has taken fast-box messages.
+// onFastPath runs body in two procs that share memory with C, and whose link has taken fast-box
+// messages.
 func onFastPath(t *testing.T, body func(c *Comm, m *fastpath.Memory) error) {
 	t.Helper()
 	withFastPath(t, func(unsafe.Pointer, int64) {}, body)
@@ -54,7 +55,7 @@ func asC(m *fastpath.Memory, buf []byte, tag int) (i int, gen uint32, err error)
 		return 0, 0, fmt.Errorf("the gate is %d", m.Gate.Load())
 	}
 	defer m.Gate.Store(fastpath.Open)
-	c := m.Place(worldHandle)
+	c := m.CommOf(worldHandle)
 	peer := c.Peer[1-c.Rank]
 	if peer == fastpath.None || m.Peers[peer].Takes == 0 {
 		return 0, 0, fmt.Errorf("no fast-box messages by peer %d", peer)
@@ -119,7 +120,8 @@ func TestReceivesOfC(t *testing.T) {
 	})
 }
 
-// TestMemoryOfReceivesOfC tells C what Go has written for it, and what was received from any source.
+// TestMemoryOfReceivesOfC tells C what Go has written for it, and what was received from any
+// source.
 func TestMemoryOfReceivesOfC(t *testing.T) {
 	var told sync.Map
 	withFastPath(t, func(buf unsafe.Pointer, n int64) { told.Store(buf, n) }, func(c *Comm, m *fastpath.Memory) error {
@@ -137,11 +139,11 @@ func TestMemoryOfReceivesOfC(t *testing.T) {
 				return err
 			}
 			if i == 1 {
-				m.Table[k].Peer, m.Table[k].Rank = fastpath.Every, proc.AnySource
+				m.Table[k].Peer, m.Table[k].Rank = fastpath.AnySource, proc.AnySource
 			}
 			qs[i] = Request(c.in().FastPathRequest(k, gen))
 		}
-		err := first(expect("whole", m.Place(worldHandle).Whole, 1), Send(c, word[:], 0, 98))
+		err := first(expect("whole", m.CommOf(worldHandle).Whole, 1), Send(c, word[:], 0, 98))
 		_, e := qs[0].Wait()
 		st, e1 := qs[1].Wait()
 		e2 := qs[2].Cancel()
@@ -180,7 +182,7 @@ func TestGate(t *testing.T) {
 		if c.Rank() == 1 {
 			return obey(c)
 		}
-		peer := &m.Peers[m.Place(worldHandle).Peer[1]]
+		peer := &m.Peers[m.CommOf(worldHandle).Peer[1]]
 		tell := func(words ...int32) (err error) {
 			for _, w := range words {
 				err = first(err, Send(c, []int32{w}, 1, 50))
@@ -202,9 +204,9 @@ func TestGate(t *testing.T) {
 		err = first(err, tell(4, 5), hear(5), state("with a message", 0), hear(4), state("without", 1))
 		s, e := Isend(c, make([]byte, 1<<20), 1, 6)
 		err = first(err, e, expect("with a long send: takes", peer.Takes, 0), tell(0), complete(&s), tell(1), hear(1), state("without", 1))
-		c.in().Process().FastPath.Place(4096).Handle = 4096
+		c.in().Process().FastPath.CommOf(4096).Handle = 4096
 		c.in().Process().FastPath.Forget()
-		return first(err, expect("forgotten", m.Place(4096).Handle, 0), tell(-1))
+		return first(err, expect("forgotten", m.CommOf(4096).Handle, 0), tell(-1))
 	})
 }
 
@@ -217,13 +219,13 @@ func TestFreedIsForgotten(t *testing.T) {
 			return err
 		}
 		made.in().FastPath(handle)
-		err = expect("made", m.Place(handle).Handle, handle)
-		return first(err, made.Free(), expect("freed", m.Place(handle).Handle, 0), expect("world", m.Place(worldHandle).Handle, worldHandle))
+		err = expect("made", m.CommOf(handle).Handle, handle)
+		return first(err, made.Free(), expect("freed", m.CommOf(handle).Handle, 0), expect("world", m.CommOf(worldHandle).Handle, worldHandle))
 	})
 }
 
-// TestNoFastPathToOtherRepresentations wants nothing of C where elements may have to be converted, whoever
-// else shares the machine.
+// TestNoFastPathToOtherRepresentations wants nothing of C where elements may have to be converted,
+// whoever else shares the machine.
 func TestNoFastPathToOtherRepresentations(t *testing.T) {
 	for name, want := range map[string]int32{"": 1, "external32": 0, "native-be": 0} {
 		if datatype.HostOrder() == datatype.NativeBE && name == "native-be" {
@@ -277,7 +279,7 @@ func TestFastBoxMessagesOfC(t *testing.T) {
 			}
 			return nil
 		}
-		e := m.Place(worldHandle)
+		e := m.CommOf(worldHandle)
 		at := int(e.Peer[1])
 		for i := range 100 {
 			if !m.Gate.CompareAndSwap(fastpath.Open, fastpath.Inside) {

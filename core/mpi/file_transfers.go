@@ -16,10 +16,10 @@ import (
 func (f *File) ReadAt(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("ReadAt", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.At, Offset: offset}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtOffset, Offset: offset}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadAt, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -28,10 +28,10 @@ func (f *File) ReadAt(offset int64, b Buffer) (Status, error) {
 func (f *File) ReadAtAll(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("ReadAtAll", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadAtAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -40,10 +40,10 @@ func (f *File) ReadAtAll(offset int64, b Buffer) (Status, error) {
 func (f *File) WriteAt(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("WriteAt", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.At, Offset: offset, Write: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteAt, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -52,10 +52,10 @@ func (f *File) WriteAt(offset int64, b Buffer) (Status, error) {
 func (f *File) WriteAtAll(offset int64, b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("WriteAtAll", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteAtAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -64,10 +64,10 @@ func (f *File) WriteAtAll(offset int64, b Buffer) (Status, error) {
 func (f *File) IreadAt(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IreadAt", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.At, Offset: offset}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtOffset, Offset: offset}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIreadAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIreadAt, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -76,10 +76,10 @@ func (f *File) IreadAt(offset int64, b Buffer) (Request, error) {
 func (f *File) IreadAtAll(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IreadAtAll", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIreadAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIreadAtAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -88,10 +88,10 @@ func (f *File) IreadAtAll(offset int64, b Buffer) (Request, error) {
 func (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IwriteAt", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.At, Offset: offset, Write: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIwriteAt, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIwriteAt, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -100,10 +100,10 @@ func (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {
 func (f *File) IwriteAtAll(offset int64, b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IwriteAtAll", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIwriteAtAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIwriteAtAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -112,10 +112,10 @@ func (f *File) IwriteAtAll(offset int64, b Buffer) (Request, error) {
 func (f *File) Read(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("Read", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Own}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtIndividualPointer}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileRead, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileRead, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -124,10 +124,10 @@ func (f *File) Read(b Buffer) (Status, error) {
 func (f *File) ReadAll(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("ReadAll", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtIndividualPointer, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -136,10 +136,10 @@ func (f *File) ReadAll(b Buffer) (Status, error) {
 func (f *File) Write(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("Write", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Own, Write: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtIndividualPointer, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWrite, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -148,10 +148,10 @@ func (f *File) Write(b Buffer) (Status, error) {
 func (f *File) WriteAll(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("WriteAll", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -160,10 +160,10 @@ func (f *File) WriteAll(b Buffer) (Status, error) {
 func (f *File) Iread(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("Iread", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Own}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtIndividualPointer}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIread, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIread, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -172,10 +172,10 @@ func (f *File) Iread(b Buffer) (Request, error) {
 func (f *File) IreadAll(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IreadAll", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtIndividualPointer, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIreadAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIreadAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -184,10 +184,10 @@ func (f *File) IreadAll(b Buffer) (Request, error) {
 func (f *File) Iwrite(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("Iwrite", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Own, Write: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtIndividualPointer, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIwrite, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIwrite, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -196,10 +196,10 @@ func (f *File) Iwrite(b Buffer) (Request, error) {
 func (f *File) IwriteAll(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IwriteAll", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIwriteAll, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIwriteAll, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -208,10 +208,10 @@ func (f *File) IwriteAll(b Buffer) (Request, error) {
 func (f *File) ReadShared(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("ReadShared", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Shared}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtSharedPointer}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadShared, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -220,10 +220,10 @@ func (f *File) ReadShared(b Buffer) (Status, error) {
 func (f *File) WriteShared(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("WriteShared", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Shared, Write: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtSharedPointer, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteShared, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -232,10 +232,10 @@ func (f *File) WriteShared(b Buffer) (Status, error) {
 func (f *File) IreadShared(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IreadShared", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Shared}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtSharedPointer}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIreadShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIreadShared, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -244,10 +244,10 @@ func (f *File) IreadShared(b Buffer) (Request, error) {
 func (f *File) IwriteShared(b Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("IwriteShared", f.in(), func(f *file.File) (proc.Request, error) {
-		return f.Begin(file.Access{Place: file.Shared, Write: true}, proc.Buffer(b), nil)
+		return f.Begin(file.Access{Positioning: file.AtSharedPointer, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileIwriteShared, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileIwriteShared, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), err
 }
@@ -256,10 +256,10 @@ func (f *File) IwriteShared(b Buffer) (Request, error) {
 func (f *File) ReadOrdered(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("ReadOrdered", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Ordered}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtSharedPointerOrdered}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadOrdered, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -268,10 +268,10 @@ func (f *File) ReadOrdered(b Buffer) (Status, error) {
 func (f *File) WriteOrdered(b Buffer) (Status, error) {
 	begun := calls.Begin()
 	r1, err := file.Call("WriteOrdered", f.in(), func(f *file.File) (proc.Status, error) {
-		return f.Move(file.Access{Place: file.Ordered, Write: true}, proc.Buffer(b), nil)
+		return f.Move(file.Access{Positioning: file.AtSharedPointerOrdered, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteOrdered, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteOrdered, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), err
 }
@@ -280,10 +280,10 @@ func (f *File) WriteOrdered(b Buffer) (Status, error) {
 func (f *File) ReadAtAllBegin(offset int64, b Buffer) error {
 	begun := calls.Begin()
 	err := file.Do("ReadAtAllBegin", f.in(), func(f *file.File) error {
-		return f.Split(file.Access{Place: file.At, Offset: offset, All: true}, proc.Buffer(b), nil)
+		return f.Split(file.Access{Positioning: file.AtOffset, Offset: offset, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileReadAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadAtAllBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }
@@ -292,10 +292,10 @@ func (f *File) ReadAtAllBegin(offset int64, b Buffer) error {
 func (f *File) WriteAtAllBegin(offset int64, b Buffer) error {
 	begun := calls.Begin()
 	err := file.Do("WriteAtAllBegin", f.in(), func(f *file.File) error {
-		return f.Split(file.Access{Place: file.At, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Split(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteAtAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteAtAllBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }
@@ -303,9 +303,11 @@ func (f *File) WriteAtAllBegin(offset int64, b Buffer) error {
 // ReadAllBegin begins ReadAll as a split operation (MPI_File_read_all_begin).
 func (f *File) ReadAllBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("ReadAllBegin", f.in(), func(f *file.File) error { return f.Split(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil) })
+	err := file.Do("ReadAllBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Positioning: file.AtIndividualPointer, All: true}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
-		calls.End(calls.FileReadAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadAllBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }
@@ -314,10 +316,10 @@ func (f *File) ReadAllBegin(b Buffer) error {
 func (f *File) WriteAllBegin(b Buffer) error {
 	begun := calls.Begin()
 	err := file.Do("WriteAllBegin", f.in(), func(f *file.File) error {
-		return f.Split(file.Access{Place: file.Own, Write: true, All: true}, proc.Buffer(b), nil)
+		return f.Split(file.Access{Positioning: file.AtIndividualPointer, Write: true, All: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteAllBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteAllBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }
@@ -325,9 +327,11 @@ func (f *File) WriteAllBegin(b Buffer) error {
 // ReadOrderedBegin begins ReadOrdered as a split operation (MPI_File_read_ordered_begin).
 func (f *File) ReadOrderedBegin(b Buffer) error {
 	begun := calls.Begin()
-	err := file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error { return f.Split(file.Access{Place: file.Ordered}, proc.Buffer(b), nil) })
+	err := file.Do("ReadOrderedBegin", f.in(), func(f *file.File) error {
+		return f.Split(file.Access{Positioning: file.AtSharedPointerOrdered}, proc.Buffer(b), nil)
+	})
 	if begun != 0 {
-		calls.End(calls.FileReadOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileReadOrderedBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }
@@ -336,10 +340,10 @@ func (f *File) ReadOrderedBegin(b Buffer) error {
 func (f *File) WriteOrderedBegin(b Buffer) error {
 	begun := calls.Begin()
 	err := file.Do("WriteOrderedBegin", f.in(), func(f *file.File) error {
-		return f.Split(file.Access{Place: file.Ordered, Write: true}, proc.Buffer(b), nil)
+		return f.Split(file.Access{Positioning: file.AtSharedPointerOrdered, Write: true}, proc.Buffer(b), nil)
 	})
 	if begun != 0 {
-		calls.End(calls.FileWriteOrderedBegin, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.FileWriteOrderedBegin, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return err
 }

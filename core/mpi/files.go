@@ -13,9 +13,9 @@ import (
 // what keeps the shared pointer; without it that is beside the file. A nil info has no hints.
 func (c *Comm) FileOpen(name string, mode int, info *Info) (*File, error) {
 	begun := calls.Begin()
-	r1, err := outFile(file.Opened(c.in(), name, mode, info.in()))
+	r1, err := outFile(file.OpenWithFuncName(c.in(), name, mode, info.in()))
 	if begun != 0 {
-		calls.End(calls.FileOpen, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.FileOpen, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return r1, err
 }
@@ -23,9 +23,9 @@ func (c *Comm) FileOpen(name string, mode int, info *Info) (*File, error) {
 // FileDelete deletes a file (MPI_File_delete).
 func FileDelete(name string) error {
 	begun := calls.Begin()
-	err := file.Deleted(name)
+	err := file.DeleteWithFuncName(name)
 	if begun != 0 {
-		calls.End(calls.FileDelete, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileDelete, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -34,7 +34,7 @@ func FileDelete(name string) error {
 // name it (MPI_Register_datarep). A second one of a name has the class DupDatarep, and an error of
 // one of its functions Conversion.
 func RegisterDatarep(d Datarep) error {
-	return file.Registered(d)
+	return file.RegisterWithFuncName(d)
 }
 
 // Close closes the file. All members call it. The file is of no use afterwards, whatever the error
@@ -43,7 +43,7 @@ func (f *File) Close() error {
 	begun := calls.Begin()
 	err := file.Do("Close", f.in(), func(f *file.File) error { return f.Close() })
 	if begun != 0 {
-		calls.End(calls.FileClose, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileClose, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (f *File) SetSize(size int64) error {
 	begun := calls.Begin()
 	err := file.Do("SetSize", f.in(), func(f *file.File) error { return f.SetSize(size) })
 	if begun != 0 {
-		calls.End(calls.FileSetSize, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileSetSize, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -70,7 +70,7 @@ func (f *File) Preallocate(size int64) error {
 	begun := calls.Begin()
 	err := file.Do("Preallocate", f.in(), func(f *file.File) error { return f.Preallocate(size) })
 	if begun != 0 {
-		calls.End(calls.FilePreallocate, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FilePreallocate, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (f *File) Sync() error {
 	begun := calls.Begin()
 	err := file.Do("Sync", f.in(), func(f *file.File) error { return f.Sync() })
 	if begun != 0 {
-		calls.End(calls.FileSync, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileSync, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func (f *File) SetView(v FileView) error {
 	begun := calls.Begin()
 	err := file.Do("SetView", f.in(), func(f *file.File) error { return f.SetView(file.View(v), nil) })
 	if begun != 0 {
-		calls.End(calls.FileSetView, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileSetView, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (f *File) SeekShared(offset int64, whence int) error {
 	begun := calls.Begin()
 	err := file.Do("SeekShared", f.in(), func(f *file.File) error { return f.SeekShared(offset, whence) })
 	if begun != 0 {
-		calls.End(calls.FileSeekShared, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.FileSeekShared, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }

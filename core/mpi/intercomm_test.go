@@ -136,7 +136,7 @@ func TestIntercommCreateErrorsOfLeaders(t *testing.T) {
 			} {
 				d, err := c.IntercommCreate(leader, x.peer, x.remote, 1)
 				want := x.want
-				if c.Rank() != leader && !meet.JobOwn(c.in().Process()) {
+				if c.Rank() != leader && !meet.JobRunsImpi(c.in().Process()) {
 					want = mpierr.Other // other MPIs can be told only that there are no contexts
 				}
 				all = append(all, classed(x.what, err, want), expect("communicator", d, nil))
@@ -145,7 +145,7 @@ func TestIntercommCreateErrorsOfLeaders(t *testing.T) {
 		freed, err := c.Dup()
 		all = append(all, err, freed.Free())
 		_, err = c.IntercommCreate(0, freed, 1, 1)
-		if c.Rank() == 0 || meet.JobOwn(c.in().Process()) {
+		if c.Rank() == 0 || meet.JobRunsImpi(c.in().Process()) {
 			all = append(all, classed("freed peer", err, mpierr.Comm))
 		}
 		return errors.Join(append(all,

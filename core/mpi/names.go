@@ -465,11 +465,11 @@ type Target struct {
 // Win is a window (MPI-4.1, 12.1): memory of each member of a group that the others read and change
 // by their own operations. nil is MPI_WIN_NULL.
 //
-// Operations in memory that MPI has allocated, at a rank on this proc's machine, are done by this proc
-// itself, at once, and so are puts and gets without gaps in memory of WinCreate, if the kernel lets
-// procs copy each other's memory. Other memory is accessed by the member whose it is, in whichever call of MPI it
-// makes: as long as that computes and calls nothing, the others' operations wait, and so does a Flush
-// or Unlock that completes them.
+// Operations in memory that MPI has allocated, at a rank on this proc's machine, are done by this
+// proc itself, at once, and so are puts and gets without gaps in memory of WinCreate, if the kernel
+// lets procs copy each other's memory. Other memory is accessed by the member whose it is, in
+// whichever call of MPI it makes: as long as that computes and calls nothing, the others'
+// operations wait, and so does a Flush or Unlock that completes them.
 //
 // The messages of a window are in a communicator of its own. If several goroutines use one window,
 // the program has to order their operations and synchronisations, since an epoch is open for the

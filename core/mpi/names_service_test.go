@@ -53,7 +53,7 @@ func newRegistry(t *testing.T) (*Proc, *registry) {
 		t.Fatal(err)
 	}
 	r := &registry{p: p, table: names.NewTable(names.Limits{})}
-	r.table.Enter(1)
+	r.table.AddPublisher(1)
 	p.Node.Control = r
 	return &Proc{p}, r
 }

@@ -15,7 +15,7 @@ func NeighborAllgather[T Type](c *Comm, send, recv []T) error {
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAllgather", collective.NeighborAllgather(c.in(), send, recv))
 	if begun != 0 {
-		calls.End(calls.NeighborAllgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAllgather, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -27,7 +27,7 @@ func NeighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) e
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAllgatherv", collective.NeighborAllgatherv(c.in(), send, recv, counts, displs))
 	if begun != 0 {
-		calls.End(calls.NeighborAllgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAllgatherv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -38,7 +38,7 @@ func NeighborAlltoall[T Type](c *Comm, send, recv []T) error {
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAlltoall", collective.NeighborAlltoall(c.in(), send, recv))
 	if begun != 0 {
-		calls.End(calls.NeighborAlltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAlltoall, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func NeighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv [
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls))
 	if begun != 0 {
-		calls.End(calls.NeighborAlltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAlltoallv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -61,7 +61,7 @@ func (c *Comm) NeighborAllgather(send, recv Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAllgather", collective.NeighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 	if begun != 0 {
-		calls.End(calls.NeighborAllgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAllgather, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (c *Comm) NeighborAllgatherv(send, recv Buffer, counts, displs []int) error
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAllgatherv", collective.NeighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs))
 	if begun != 0 {
-		calls.End(calls.NeighborAllgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAllgatherv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func (c *Comm) NeighborAlltoall(send, recv Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAlltoall", collective.NeighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv)))
 	if begun != 0 {
-		calls.End(calls.NeighborAlltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAlltoall, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (c *Comm) NeighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buffe
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAlltoallv", collective.NeighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls))
 	if begun != 0 {
-		calls.End(calls.NeighborAlltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAlltoallv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (c *Comm) NeighborAlltoallw(send, recv []Buffer) error {
 	begun := calls.Begin()
 	err := c.in().Failed("NeighborAlltoallw", collective.NeighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv)))
 	if begun != 0 {
-		calls.End(calls.NeighborAlltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.NeighborAlltoallw, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return err
 }

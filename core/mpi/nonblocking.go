@@ -21,7 +21,7 @@ func Ibarrier(c *Comm) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Ibarrier(c.in())
 	if begun != 0 {
-		calls.End(calls.Ibarrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Ibarrier, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ibarrier", err)
 }
@@ -81,7 +81,7 @@ func Iallgather[T Type](c *Comm, send, recv []T) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Iallgather(c.in(), send, recv)
 	if begun != 0 {
-		calls.End(calls.Iallgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Iallgather, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallgather", err)
 }
@@ -91,7 +91,7 @@ func Iallgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) (Request
 	begun := calls.Begin()
 	r1, err := collective.Iallgatherv(c.in(), send, recv, counts, displs)
 	if begun != 0 {
-		calls.End(calls.Iallgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Iallgatherv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallgatherv", err)
 }
@@ -101,7 +101,7 @@ func Ialltoall[T Type](c *Comm, send, recv []T) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Ialltoall(c.in(), send, recv)
 	if begun != 0 {
-		calls.End(calls.Ialltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Ialltoall, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ialltoall", err)
 }
@@ -111,7 +111,7 @@ func Ialltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv []T, rco
 	begun := calls.Begin()
 	r1, err := collective.Ialltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
 	if begun != 0 {
-		calls.End(calls.Ialltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Ialltoallv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ialltoallv", err)
 }
@@ -121,7 +121,7 @@ func (c *Comm) Ibarrier() (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Ibarrier(c.in())
 	if begun != 0 {
-		calls.End(calls.Ibarrier, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Ibarrier, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ibarrier", err)
 }
@@ -181,7 +181,7 @@ func (c *Comm) Iallgather(send, recv Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IallgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 	if begun != 0 {
-		calls.End(calls.Iallgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Iallgather, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallgather", err)
 }
@@ -191,7 +191,7 @@ func (c *Comm) Iallgatherv(send, recv Buffer, counts, displs []int) (Request, er
 	begun := calls.Begin()
 	r1, err := collective.IallgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs)
 	if begun != 0 {
-		calls.End(calls.Iallgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Iallgatherv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallgatherv", err)
 }
@@ -201,7 +201,7 @@ func (c *Comm) Ialltoall(send, recv Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IalltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 	if begun != 0 {
-		calls.End(calls.Ialltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Ialltoall, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ialltoall", err)
 }
@@ -211,7 +211,7 @@ func (c *Comm) Ialltoallv(send Buffer, scounts, sdispls []int, recv Buffer, rcou
 	begun := calls.Begin()
 	r1, err := collective.IalltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls)
 	if begun != 0 {
-		calls.End(calls.Ialltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Ialltoallv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ialltoallv", err)
 }
@@ -221,7 +221,7 @@ func (c *Comm) Ialltoallw(send, recv []Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Ialltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv))
 	if begun != 0 {
-		calls.End(calls.Ialltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.Ialltoallw, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Ialltoallw", err)
 }
@@ -241,7 +241,7 @@ func (c *Comm) Iallreduce(send, recv Buffer, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IallreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
 	if begun != 0 {
-		calls.End(calls.Iallreduce, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Iallreduce, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallreduce", err)
 }
@@ -251,7 +251,7 @@ func (c *Comm) IreduceScatter(send, recv Buffer, counts []int, op Op) (Request, 
 	begun := calls.Begin()
 	r1, err := collective.IreduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op)
 	if begun != 0 {
-		calls.End(calls.IreduceScatter, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IreduceScatter, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IreduceScatter", err)
 }
@@ -261,7 +261,7 @@ func (c *Comm) IreduceScatterBlock(send, recv Buffer, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IreduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
 	if begun != 0 {
-		calls.End(calls.IreduceScatterBlock, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IreduceScatterBlock, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IreduceScatterBlock", err)
 }
@@ -271,7 +271,7 @@ func (c *Comm) Iscan(send, recv Buffer, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
 	if begun != 0 {
-		calls.End(calls.Iscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Iscan, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iscan", err)
 }
@@ -281,7 +281,7 @@ func (c *Comm) Iexscan(send, recv Buffer, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IexscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op)
 	if begun != 0 {
-		calls.End(calls.Iexscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Iexscan, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iexscan", err)
 }
@@ -301,7 +301,7 @@ func Iallreduce[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Iallreduce(c.in(), send, recv, op)
 	if begun != 0 {
-		calls.End(calls.Iallreduce, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Iallreduce, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iallreduce", err)
 }
@@ -311,7 +311,7 @@ func IreduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) (Reque
 	begun := calls.Begin()
 	r1, err := collective.IreduceScatter(c.in(), send, recv, counts, op)
 	if begun != 0 {
-		calls.End(calls.IreduceScatter, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IreduceScatter, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IreduceScatter", err)
 }
@@ -321,7 +321,7 @@ func IreduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) (Request, error
 	begun := calls.Begin()
 	r1, err := collective.IreduceScatterBlock(c.in(), send, recv, op)
 	if begun != 0 {
-		calls.End(calls.IreduceScatterBlock, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IreduceScatterBlock, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IreduceScatterBlock", err)
 }
@@ -331,7 +331,7 @@ func Iscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Iscan(c.in(), send, recv, op)
 	if begun != 0 {
-		calls.End(calls.Iscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Iscan, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iscan", err)
 }
@@ -341,7 +341,7 @@ func Iexscan[T Type](c *Comm, send, recv []T, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.Iexscan(c.in(), send, recv, op)
 	if begun != 0 {
-		calls.End(calls.Iexscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Iexscan, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("Iexscan", err)
 }
@@ -351,7 +351,7 @@ func IneighborAllgather[T Type](c *Comm, send, recv []T) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IneighborAllgather(c.in(), send, recv)
 	if begun != 0 {
-		calls.End(calls.IneighborAllgather, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAllgather, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAllgather", err)
 }
@@ -361,7 +361,7 @@ func IneighborAllgatherv[T Type](c *Comm, send, recv []T, counts, displs []int) 
 	begun := calls.Begin()
 	r1, err := collective.IneighborAllgatherv(c.in(), send, recv, counts, displs)
 	if begun != 0 {
-		calls.End(calls.IneighborAllgatherv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAllgatherv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAllgatherv", err)
 }
@@ -371,7 +371,7 @@ func IneighborAlltoall[T Type](c *Comm, send, recv []T) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoall(c.in(), send, recv)
 	if begun != 0 {
-		calls.End(calls.IneighborAlltoall, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAlltoall, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAlltoall", err)
 }
@@ -381,7 +381,7 @@ func IneighborAlltoallv[T Type](c *Comm, send []T, scounts, sdispls []int, recv 
 	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallv(c.in(), send, scounts, sdispls, recv, rcounts, rdispls)
 	if begun != 0 {
-		calls.End(calls.IneighborAlltoallv, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAlltoallv, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAlltoallv", err)
 }
@@ -391,7 +391,7 @@ func (c *Comm) IneighborAllgather(send, recv Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IneighborAllgatherItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 	if begun != 0 {
-		calls.End(calls.IneighborAllgather, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAllgather, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAllgather", err)
 }
@@ -401,7 +401,7 @@ func (c *Comm) IneighborAllgatherv(send, recv Buffer, counts, displs []int) (Req
 	begun := calls.Begin()
 	r1, err := collective.IneighborAllgathervItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, displs)
 	if begun != 0 {
-		calls.End(calls.IneighborAllgatherv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAllgatherv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAllgatherv", err)
 }
@@ -411,7 +411,7 @@ func (c *Comm) IneighborAlltoall(send, recv Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallItems(c.in(), proc.Buffer(send), proc.Buffer(recv))
 	if begun != 0 {
-		calls.End(calls.IneighborAlltoall, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAlltoall, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAlltoall", err)
 }
@@ -421,7 +421,7 @@ func (c *Comm) IneighborAlltoallv(send Buffer, scounts, sdispls []int, recv Buff
 	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallvItems(c.in(), proc.Buffer(send), scounts, sdispls, proc.Buffer(recv), rcounts, rdispls)
 	if begun != 0 {
-		calls.End(calls.IneighborAlltoallv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAlltoallv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAlltoallv", err)
 }
@@ -431,7 +431,7 @@ func (c *Comm) IneighborAlltoallw(send, recv []Buffer) (Request, error) {
 	begun := calls.Begin()
 	r1, err := collective.IneighborAlltoallw(c.in(), inner[proc.Buffer](send), inner[proc.Buffer](recv))
 	if begun != 0 {
-		calls.End(calls.IneighborAlltoallw, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.IneighborAlltoallw, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return Request(r1), c.in().Failed("IneighborAlltoallw", err)
 }

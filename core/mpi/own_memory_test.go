@@ -20,8 +20,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// fromNode is a job as a proc reads it from its node, with a table of procs. It is for tests that count
-// memory: what the reader maps stays mapped.
+// fromNode is a job as a proc reads it from its node, with a table of procs. It is for tests that
+// count memory: what the reader maps stays mapped.
 func fromNode(tb testing.TB, job *wireup.Job, table startup.Procs) (open func() *wireup.Job) {
 	tb.Helper()
 	own, err := job.Share()
@@ -76,8 +76,8 @@ func manyHosts(tb testing.TB, hosts, each int) (j *wireup.Job, table startup.Pro
 	return j, table
 }
 
-// splitProcs converts a job's Procs to the form that a node sends: the table, and the job's Views. The
-// cards in the table name the procs' machines and nothing else.
+// splitProcs converts a job's Procs to the form that a node sends: the table, and the job's Views.
+// The cards in the table name the procs' machines and nothing else.
 func splitProcs(job *wireup.Job) (table startup.Procs) {
 	job.Views = nil
 	for r, p := range job.Procs {
@@ -116,8 +116,8 @@ func costOfInit(t *testing.T, job *wireup.Job, table startup.Procs) int {
 	return least
 }
 
-// TestPublishedInit: the sizes of docs/simulator.md of what a host shares with its procs, and of what a proc allocates
-// in Init, are those of manyHosts.
+// TestPublishedInit: the sizes of docs/simulator.md of what a host shares with its procs, and of
+// what a proc allocates in Init, are those of manyHosts.
 func TestPublishedInit(t *testing.T) {
 	skips.Short(t)
 	text, err := os.ReadFile("../../docs/simulator.md")
@@ -156,8 +156,8 @@ func TestPublishedInit(t *testing.T) {
 }
 
 // TestProcKeepsNothingOfTheWorld: a proc that has read its job from its node has as much memory of
-// its own in a job of 96 procs as in one of 100,000, and with 4 hosts as with 4,096. What it knows of them
-// is in the table of its host.
+// its own in a job of 96 procs as in one of 100,000, and with 4 hosts as with 4,096. What it knows
+// of them is in the table of its host.
 func TestProcKeepsNothingOfTheWorld(t *testing.T) {
 	costOf := func(job *wireup.Job, table startup.Procs) int { return costOfInit(t, job, table) }
 	small, large := costOf(widely(3)), costOf(widely(3125))

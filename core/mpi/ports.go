@@ -29,7 +29,7 @@ func CommJoin(fd int) (*Comm, error) {
 		r1, err = meet.CommJoin(p, fd)
 	}
 	if begun != 0 {
-		calls.End(calls.CommJoin, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.CommJoin, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return (*Comm)(r1), proc.Failed("CommJoin", err)
 }
@@ -92,7 +92,7 @@ func PublishName(service string, info *Info, port string) error {
 		err = meet.PublishName(p, service, info.in(), port)
 	}
 	if begun != 0 {
-		calls.End(calls.PublishName, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.PublishName, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("PublishName", err)
 }
@@ -107,7 +107,7 @@ func UnpublishName(service string, info *Info, port string) error {
 		err = meet.UnpublishName(p, service, info.in(), port)
 	}
 	if begun != 0 {
-		calls.End(calls.UnpublishName, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.UnpublishName, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("UnpublishName", err)
 }
@@ -123,7 +123,7 @@ func LookupName(service string, info *Info) (port string, err error) {
 		r1, err = meet.LookupName(p, service, info.in())
 	}
 	if begun != 0 {
-		calls.End(calls.LookupName, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.LookupName, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("LookupName", err)
 }
@@ -143,7 +143,7 @@ func OpenPort(info *Info) (string, error) {
 		r1, err = meet.OpenPort(p, info.in())
 	}
 	if begun != 0 {
-		calls.End(calls.OpenPort, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.OpenPort, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, proc.Failed("OpenPort", err)
 }
@@ -157,7 +157,7 @@ func ClosePort(name string) error {
 		err = meet.ClosePort(p, name)
 	}
 	if begun != 0 {
-		calls.End(calls.ClosePort, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.ClosePort, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return proc.Failed("ClosePort", err)
 }

@@ -75,16 +75,16 @@ func TestMatchedProbeReservesTheMessage(t *testing.T) {
 	})
 }
 
-// TestIprobeOffersTheCore: a program that probes in a loop does not keep the core from the proc whose
-// message it wants.
+// TestIprobeOffersTheCore: a program that probes in a loop does not keep the core from the proc
+// whose message it wants.
 func TestIprobeOffersTheCore(t *testing.T) {
 	var offers atomic.Int32
-	before := proc.OfferCore
-	proc.OfferCore = func() {
+	before := proc.YieldCore
+	proc.YieldCore = func() {
 		offers.Add(1)
 		before()
 	}
-	defer func() { proc.OfferCore = before }()
+	defer func() { proc.YieldCore = before }()
 	const probes = 160
 	layout{procs: 1}.run(t, func(t *testing.T, c *Comm) error {
 		for range probes {

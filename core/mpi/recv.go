@@ -71,7 +71,7 @@ func (m *Message) Recv(b Buffer) (Status, error) {
 	c := m.in().Comm()
 	r1, err := m.in().Recv(proc.Buffer(b))
 	if begun != 0 {
-		calls.End(calls.Mrecv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Mrecv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Status(r1), c.Failed("Message.Recv", err)
 }
@@ -82,7 +82,7 @@ func (m *Message) Irecv(b Buffer) (Request, error) {
 	c := m.in().Comm()
 	r1, err := m.in().Irecv(proc.ByMessageIrecv, proc.Buffer(b))
 	if begun != 0 {
-		calls.End(calls.Imrecv, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Imrecv, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), c.Failed("Message.Irecv", err)
 }

@@ -26,7 +26,7 @@ func (c *Comm) Allreduce(send, recv Buffer, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allreduce", collective.AllreduceItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 	if begun != 0 {
-		calls.End(calls.Allreduce, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Allreduce, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -38,7 +38,7 @@ func (c *Comm) ReduceScatter(send, recv Buffer, counts []int, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("ReduceScatter", collective.ReduceScatterItems(c.in(), proc.Buffer(send), proc.Buffer(recv), counts, op))
 	if begun != 0 {
-		calls.End(calls.ReduceScatter, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.ReduceScatter, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -48,7 +48,7 @@ func (c *Comm) ReduceScatterBlock(send, recv Buffer, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlockItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 	if begun != 0 {
-		calls.End(calls.ReduceScatterBlock, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.ReduceScatterBlock, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (c *Comm) Scan(send, recv Buffer, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Scan", collective.ScanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 	if begun != 0 {
-		calls.End(calls.Scan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Scan, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -69,7 +69,7 @@ func (c *Comm) Exscan(send, recv Buffer, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Exscan", collective.ExscanItems(c.in(), proc.Buffer(send), proc.Buffer(recv), op))
 	if begun != 0 {
-		calls.End(calls.Exscan, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
+		calls.End(calls.Exscan, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(send)), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -91,7 +91,7 @@ func Allreduce[T Type](c *Comm, send, recv []T, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Allreduce", collective.Allreduce(c.in(), send, recv, op))
 	if begun != 0 {
-		calls.End(calls.Allreduce, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Allreduce, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func ReduceScatter[T Type](c *Comm, send, recv []T, counts []int, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("ReduceScatter", collective.ReduceScatter(c.in(), send, recv, counts, op))
 	if begun != 0 {
-		calls.End(calls.ReduceScatter, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.ReduceScatter, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -113,7 +113,7 @@ func ReduceScatterBlock[T Type](c *Comm, send, recv []T, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("ReduceScatterBlock", collective.ReduceScatterBlock(c.in(), send, recv, op))
 	if begun != 0 {
-		calls.End(calls.ReduceScatterBlock, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.ReduceScatterBlock, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func Scan[T Type](c *Comm, send, recv []T, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Scan", collective.Scan(c.in(), send, recv, op))
 	if begun != 0 {
-		calls.End(calls.Scan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Scan, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func Exscan[T Type](c *Comm, send, recv []T, op Op) error {
 	begun := calls.Begin()
 	err := c.in().Failed("Exscan", collective.Exscan(c.in(), send, recv, op))
 	if begun != 0 {
-		calls.End(calls.Exscan, begun, calls.Nobody, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.Exscan, begun, calls.NoPeer, calls.NoTag, int64(len(send)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return err
 }

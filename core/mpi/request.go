@@ -18,7 +18,7 @@ func Waitall(reqs []Request, statuses []Status) error {
 	begun := calls.Begin()
 	c, err := p2p.Waitall(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	if begun != 0 {
-		calls.End(calls.Waitall, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Waitall, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Waitall", err)
 }
@@ -29,7 +29,7 @@ func Testall(reqs []Request, statuses []Status) (done bool, err error) {
 	begun := calls.Begin()
 	c, r1, err := p2p.Testall(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	if begun != 0 {
-		calls.End(calls.Testall, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Testall, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, c.Failed("Testall", err)
 }
@@ -40,7 +40,7 @@ func Waitany(reqs []Request) (i int, st Status, err error) {
 	begun := calls.Begin()
 	c, r1, r2, err := p2p.Waitany(inner[proc.Request](reqs))
 	if begun != 0 {
-		calls.End(calls.Waitany, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Waitany, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, Status(r2), c.Failed("Waitany", err)
 }
@@ -51,7 +51,7 @@ func Testany(reqs []Request) (i int, done bool, st Status, err error) {
 	begun := calls.Begin()
 	c, r1, r2, r3, err := p2p.Testany(inner[proc.Request](reqs))
 	if begun != 0 {
-		calls.End(calls.Testany, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Testany, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, r2, Status(r3), c.Failed("Testany", err)
 }
@@ -63,7 +63,7 @@ func Waitsome(reqs []Request, statuses []Status) (indices []int, err error) {
 	begun := calls.Begin()
 	c, r1, err := p2p.Waitsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	if begun != 0 {
-		calls.End(calls.Waitsome, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Waitsome, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, c.Failed("Waitsome", err)
 }
@@ -74,7 +74,7 @@ func Testsome(reqs []Request, statuses []Status) (indices []int, done bool, err 
 	begun := calls.Begin()
 	c, r1, r2, err := p2p.Testsome(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	if begun != 0 {
-		calls.End(calls.Testsome, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Testsome, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, r2, c.Failed("Testsome", err)
 }
@@ -117,7 +117,7 @@ func (q *Request) Pready(partition int) error {
 	begun := calls.Begin()
 	c := q.in().Comm()
 	if begun != 0 {
-		calls.End(calls.Pready, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Pready, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Pready", p2p.PreadyRange(q.in(), partition, partition))
 }
@@ -127,7 +127,7 @@ func (q *Request) PreadyRange(low, high int) error {
 	begun := calls.Begin()
 	c := q.in().Comm()
 	if begun != 0 {
-		calls.End(calls.PreadyRange, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.PreadyRange, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Pready", p2p.PreadyRange(q.in(), low, high))
 }
@@ -137,7 +137,7 @@ func (q *Request) PreadyList(list []int) error {
 	begun := calls.Begin()
 	c := q.in().Comm()
 	if begun != 0 {
-		calls.End(calls.PreadyList, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.PreadyList, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Pready", p2p.PreadyList(q.in(), list))
 }
@@ -149,7 +149,7 @@ func (q *Request) Parrived(partition int) (bool, error) {
 	c := q.in().Comm()
 	r1, err := p2p.Parrived(q.in(), partition)
 	if begun != 0 {
-		calls.End(calls.Parrived, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Parrived, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, c.Failed("Parrived", err)
 }
@@ -190,7 +190,7 @@ func (q *Request) Start() error {
 	begun := calls.Begin()
 	c := q.in().Comm()
 	if begun != 0 {
-		calls.End(calls.Start, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Start, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Start", p2p.Start(q.in()))
 }
@@ -231,7 +231,7 @@ func Startall(reqs []Request) error {
 	begun := calls.Begin()
 	c, err := p2p.Startall(inner[proc.Request](reqs))
 	if begun != 0 {
-		calls.End(calls.Startall, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Startall, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return c.Failed("Startall", err)
 }
@@ -250,7 +250,7 @@ func (q *Request) Wait() (Status, error) {
 	c := q.in().Comm()
 	r1, err := q.in().Complete()
 	if begun != 0 {
-		calls.End(calls.Wait, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Wait, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return Status(r1), c.Failed("Wait", err)
 }
@@ -261,7 +261,7 @@ func (q *Request) Test() (done bool, st Status, err error) {
 	c := q.in().Comm()
 	r1, r2, err := q.in().Test()
 	if begun != 0 {
-		calls.End(calls.Test, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.Test, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, Status(r2), c.Failed("Test", err)
 }
@@ -292,20 +292,20 @@ func (q *Request) Free() error {
 // Statusany is Testany that leaves the request as it is
 // (MPI_Request_get_status_any).
 func Statusany(reqs []Request) (i int, done bool, st Status, err error) {
-	c, r1, r2, r3, err := p2p.Statusany(inner[proc.Request](reqs))
+	c, r1, r2, r3, err := p2p.GetStatusAny(inner[proc.Request](reqs))
 	return r1, r2, Status(r3), c.Failed("Statusany", err)
 }
 
 // Statusall is Testall that leaves the requests as they are
 // (MPI_Request_get_status_all).
 func Statusall(reqs []Request, statuses []Status) (done bool, err error) {
-	c, r1, err := p2p.Statusall(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, err := p2p.GetStatusAll(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	return r1, c.Failed("Statusall", err)
 }
 
 // Statussome is Testsome that leaves the requests as they are
 // (MPI_Request_get_status_some).
 func Statussome(reqs []Request, statuses []Status) (indices []int, done bool, err error) {
-	c, r1, r2, err := p2p.Statussome(inner[proc.Request](reqs), inner[proc.Status](statuses))
+	c, r1, r2, err := p2p.GetStatusSome(inner[proc.Request](reqs), inner[proc.Status](statuses))
 	return r1, r2, c.Failed("Statussome", err)
 }

@@ -92,7 +92,7 @@ func busyRank(tb testing.TB, roster *Roster, job wireup.Job, rank int) *Proc {
 	}
 	value := make([]byte, 8)
 	for _, c := range []*Comm{(*Comm)(p.Comms.World), d} {
-		if construct.AllOwn(c.in()) {
+		if construct.AllRunImpi(c.in()) {
 			tb.Fatal("all clients run this library")
 		}
 		var s coll.Schedule
@@ -243,8 +243,8 @@ func TestOursAsksTheClientsOfTheCommunicator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if construct.AllOwn(d) != c.ours {
-			t.Errorf("ranks 0 to %d: %v", c.n-1, construct.AllOwn(d))
+		if construct.AllRunImpi(d) != c.ours {
+			t.Errorf("ranks 0 to %d: %v", c.n-1, construct.AllRunImpi(d))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (c *Comm) CartCreate(dims []int, periodic []bool, reorder bool) (*Comm, err
 	begun := calls.Begin()
 	r1, err := construct.CartCreate(c.in(), dims, periodic, reorder)
 	if begun != 0 {
-		calls.End(calls.CartCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CartCreate, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("CartCreate", err)
 }
@@ -74,7 +74,7 @@ func (c *Comm) CartSub(keep []bool) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.CartSub(c.in(), keep)
 	if begun != 0 {
-		calls.End(calls.CartSub, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.CartSub, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("CartSub", err)
 }
@@ -94,7 +94,7 @@ func (c *Comm) GraphCreate(index, edges []int, reorder bool) (*Comm, error) {
 	begun := calls.Begin()
 	r1, err := construct.GraphCreate(c.in(), index, edges, reorder)
 	if begun != 0 {
-		calls.End(calls.GraphCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.GraphCreate, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("GraphCreate", err)
 }
@@ -140,7 +140,7 @@ func (c *Comm) DistGraphCreateAdjacent(sources, sourceWeights, dests, destWeight
 	begun := calls.Begin()
 	r1, err := construct.DistGraphCreateAdjacent(c.in(), sources, sourceWeights, dests, destWeights, info.in(), reorder)
 	if begun != 0 {
-		calls.End(calls.DistGraphCreateAdjacent, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.DistGraphCreateAdjacent, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("DistGraphCreateAdjacent", err)
 }
@@ -154,7 +154,7 @@ func (c *Comm) DistGraphCreate(sources, degrees, dests, weights []int, info *Inf
 	begun := calls.Begin()
 	r1, err := construct.DistGraphCreate(c.in(), sources, degrees, dests, weights, info.in(), reorder)
 	if begun != 0 {
-		calls.End(calls.DistGraphCreate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.DistGraphCreate, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Comm)(r1), c.in().Failed("DistGraphCreate", err)
 }

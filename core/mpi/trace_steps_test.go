@@ -140,7 +140,7 @@ func TestMessagesHaveTheStep(t *testing.T) {
 	for rank, way := range []string{"->", "<-"} {
 		b, at := m.trace(t, "a", rank), 0
 		for _, s := range []meet.Step{meet.StepTellSizes, meet.StepTellWorlds, meet.StepTellGroups, meet.StepBarrier} {
-			message := regexp.MustCompile(fmt.Sprintf(` %s DATA .* lsrank=%d tag=%d cid=1\n`, way, construct.ByStep, meet.StepTag(1, s)))
+			message := regexp.MustCompile(fmt.Sprintf(` %s DATA .* lsrank=%d tag=%d cid=1\n`, way, construct.ByStepBase, meet.StepTag(1, s)))
 			found := message.FindStringIndex(b[at:])
 			if found == nil {
 				t.Fatalf("rank %d: no %v after byte %d of\n%s", rank, message, at, b)
@@ -175,7 +175,7 @@ func TestFailureIsTraced(t *testing.T) {
 // TestNoTraceCostsNothing: a step that nobody wants to see makes no garbage.
 func TestNoTraceCostsNothing(t *testing.T) {
 	p := newTestNodes().world(t, "a", 1)[0]
-	m := &meet.Meeting{P: p, C: p.Comms.World, Shown: p.Trace.Procedure(proc.ToConnect)}
+	m := &meet.Meeting{P: p, C: p.Comms.World, Steps: p.Trace.Procedure(proc.ToConnect)}
 	if n := testing.AllocsPerRun(100, func() {
 		m.TraceStep(meet.StepMake, func() string { return fmt.Sprint(m.Context, m.Root) })
 	}); n != 0 {

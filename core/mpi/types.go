@@ -39,8 +39,8 @@ type FileView struct {
 	Datarep         string
 }
 
-// Datarep is a representation that data have in files, by functions of the program. They may call no
-// function of a file.
+// Datarep is a representation that data have in files, by functions of the program. They may call
+// no function of a file.
 //
 // Extent returns how many bytes an element of a predefined datatype takes in a file. Read converts
 // what a file has for memory, and Write the other way; without one data are in a file as in memory,

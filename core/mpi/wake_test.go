@@ -327,8 +327,8 @@ func (l *tally) Send(batch [][]byte) (int, error) {
 	return l.Link.Send(batch)
 }
 
-// TestShortMessagesShareWrites: a lone message leaves at once, while more of them are gathered: those that a
-// program begins in a row, and those for which the link has no room yet.
+// TestShortMessagesShareWrites: a lone message leaves at once, while more of them are gathered:
+// those that a program begins in a row, and those for which the link has no room yet.
 func TestShortMessagesShareWrites(t *testing.T) {
 	job := layout{procs: 2, spin: "0"}.job(0)
 	job.HiWater = 1000 // nobody acknowledges packets here

@@ -153,8 +153,8 @@ func combined[T interface {
 	return nil
 }
 
-// Goroutines of a proc that has locked all members count as procs do, though they take no lock of the
-// process's.
+// Goroutines of a proc that has locked all members count as procs do, though they take no lock of
+// the process's.
 func TestAtomicAmongGoroutines(t *testing.T) {
 	const goroutines, each = 3, 200
 	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {

@@ -141,8 +141,9 @@ func allocateNothing(w *Win, rank int) error {
 	return failed
 }
 
-// Operations on elements of one datatype do what those on items do: they move fewer than there is room for,
-// fetch into the memory that they combine, and touch nothing outside the window or an epoch.
+// Operations on elements of one datatype do what those on items do: they move fewer than there is
+// room for, fetch into the memory that they combine, and touch nothing outside the window or an
+// epoch.
 func TestOperationsOnElements(t *testing.T) {
 	layout{procs: 2}.run(t, func(_ *testing.T, c *Comm) error {
 		w, err := c.WinAllocate(80, 8, nil)

@@ -11,9 +11,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/construct"
 )
 
-// ofWindows runs a body on jobs of several shapes, whose members have a window of n int64s each, all
-// zero: memory of the program's, and then memory that MPI has allocated, in which members of one site
-// operate directly. In the last ones sites differ in their byte order, as far as it is known.
+// ofWindows runs a body on jobs of several shapes, whose members have a window of n int64s each,
+// all zero: memory of the program's, and then memory that MPI has allocated, in which members of
+// one site operate directly. In the last ones sites differ in their byte order, as far as it is
+// known.
 func ofWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
 	t.Helper()
 	ofDistantWindows(t, procs, n, body)
@@ -27,8 +28,8 @@ func ofWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error)
 	})
 }
 
-// ofDistantWindows is ofWindows for members that are each at a site of its own, so that all operations
-// are messages.
+// ofDistantWindows is ofWindows for members that are each at a site of its own, so that all
+// operations are messages.
 func ofDistantWindows(t *testing.T, procs, n int, body func(w *Win, mem []int64) error) {
 	t.Helper()
 	own := func(r int) int { return r }

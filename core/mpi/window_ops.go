@@ -15,7 +15,7 @@ func (w *Win) Put(b Buffer, to Target) error {
 	begun := calls.Begin()
 	_, err := w.in().Origin().Put("Put", proc.Buffer(b), window.Target(to), false)
 	if begun != 0 {
-		calls.End(calls.Put, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Put, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return w.in().Failed("Put", err)
 }
@@ -26,7 +26,7 @@ func (w *Win) Rput(b Buffer, to Target) (Request, error) {
 	begun := calls.Begin()
 	r1, err := w.in().Origin().Put("Rput", proc.Buffer(b), window.Target(to), true)
 	if begun != 0 {
-		calls.End(calls.Rput, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Rput, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), w.in().Failed("Rput", err)
 }
@@ -37,7 +37,7 @@ func (w *Win) Get(b Buffer, from Target) error {
 	begun := calls.Begin()
 	_, err := w.in().Origin().Get("Get", proc.Buffer(b), window.Target(from), false)
 	if begun != 0 {
-		calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Get, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return w.in().Failed("Get", err)
 }
@@ -47,7 +47,7 @@ func (w *Win) Rget(b Buffer, from Target) (Request, error) {
 	begun := calls.Begin()
 	r1, err := w.in().Origin().Get("Rget", proc.Buffer(b), window.Target(from), true)
 	if begun != 0 {
-		calls.End(calls.Rget, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Rget, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), w.in().Failed("Rget", err)
 }
@@ -59,7 +59,7 @@ func (w *Win) Accumulate(b Buffer, to Target, op Op) error {
 	begun := calls.Begin()
 	_, err := w.in().Origin().Accumulate("Accumulate", proc.Buffer(b), window.Target(to), op, false)
 	if begun != 0 {
-		calls.End(calls.Accumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Accumulate, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return w.in().Failed("Accumulate", err)
 }
@@ -70,7 +70,7 @@ func (w *Win) Raccumulate(b Buffer, to Target, op Op) (Request, error) {
 	begun := calls.Begin()
 	r1, err := w.in().Origin().Accumulate("Raccumulate", proc.Buffer(b), window.Target(to), op, true)
 	if begun != 0 {
-		calls.End(calls.Raccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.Raccumulate, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), w.in().Failed("Raccumulate", err)
 }
@@ -81,7 +81,7 @@ func (w *Win) GetAccumulate(b, result Buffer, to Target, op Op) error {
 	begun := calls.Begin()
 	_, err := w.in().Origin().GetAccumulate("GetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, false)
 	if begun != 0 {
-		calls.End(calls.GetAccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.GetAccumulate, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return w.in().Failed("GetAccumulate", err)
 }
@@ -92,7 +92,7 @@ func (w *Win) RgetAccumulate(b, result Buffer, to Target, op Op) (Request, error
 	begun := calls.Begin()
 	r1, err := w.in().Origin().GetAccumulate("RgetAccumulate", proc.Buffer(b), proc.Buffer(result), window.Target(to), op, true)
 	if begun != 0 {
-		calls.End(calls.RgetAccumulate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
+		calls.End(calls.RgetAccumulate, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)
 	}
 	return Request(r1), w.in().Failed("RgetAccumulate", err)
 }
@@ -166,7 +166,7 @@ func GetAccumulate[T Type](w *Win, buf, result []T, rank int, disp int64, op Op)
 // operation is complete. The value is taken at once.
 func FetchAndOp[T Type](w *Win, value T, result *T, rank int, disp int64, op Op) error {
 	begun := calls.Begin()
-	err := w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.One(result), rank, disp, op))
+	err := w.in().Failed("FetchAndOp", w.in().Origin().FetchAndOp(proc.Of([]T{value}), window.Single(result), rank, disp, op))
 	if begun != 0 {
 		calls.End(calls.FetchAndOp, begun, rank, calls.NoTag, int64(datatype.KindOf[T]().Size()), 0)
 	}
@@ -177,7 +177,7 @@ func FetchAndOp[T Type](w *Win, value T, result *T, rank int, disp int64, op Op)
 // the operation is complete. The values are taken at once.
 func CompareAndSwap[T Type](w *Win, value, compare T, result *T, rank int, disp int64) error {
 	begun := calls.Begin()
-	err := w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.One(result), rank, disp))
+	err := w.in().Failed("CompareAndSwap", w.in().Origin().CompareAndSwap(proc.Of([]T{value}), proc.Of([]T{compare}), window.Single(result), rank, disp))
 	if begun != 0 {
 		calls.End(calls.CompareAndSwap, begun, rank, calls.NoTag, int64(datatype.KindOf[T]().Size()), 0)
 	}

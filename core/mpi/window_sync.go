@@ -13,7 +13,7 @@ func (w *Win) Fence(assert Assert) error {
 	begun := calls.Begin()
 	err := w.in().Failed("Fence", w.in().Epochs().Fence(assert))
 	if begun != 0 {
-		calls.End(calls.WinFence, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinFence, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -23,7 +23,7 @@ func (w *Win) Post(group *Group, assert Assert) error {
 	begun := calls.Begin()
 	err := w.in().Failed("Post", w.in().Epochs().Post(group.in(), assert))
 	if begun != 0 {
-		calls.End(calls.WinPost, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinPost, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -34,7 +34,7 @@ func (w *Win) Start(group *Group, assert Assert) error {
 	begun := calls.Begin()
 	err := w.in().Failed("Start", w.in().Epochs().Start(group.in(), assert))
 	if begun != 0 {
-		calls.End(calls.WinStart, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinStart, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -45,7 +45,7 @@ func (w *Win) Complete() error {
 	begun := calls.Begin()
 	err := w.in().Failed("Complete", w.in().Epochs().Complete())
 	if begun != 0 {
-		calls.End(calls.WinComplete, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinComplete, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -56,7 +56,7 @@ func (w *Win) Wait() error {
 	begun := calls.Begin()
 	err := w.in().Failed("Win.Wait", w.in().Epochs().Wait())
 	if begun != 0 {
-		calls.End(calls.WinWait, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinWait, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -66,7 +66,7 @@ func (w *Win) Test() (done bool, err error) {
 	begun := calls.Begin()
 	r1, err := w.in().Epochs().Test()
 	if begun != 0 {
-		calls.End(calls.WinTest, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinTest, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return r1, w.in().Failed("Win.Test", err)
 }
@@ -98,7 +98,7 @@ func (w *Win) FlushAll() error {
 	begun := calls.Begin()
 	err := w.in().Failed("FlushAll", w.in().Epochs().FlushAll(true))
 	if begun != 0 {
-		calls.End(calls.WinFlushAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinFlushAll, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (w *Win) FlushLocalAll() error {
 	begun := calls.Begin()
 	err := w.in().Failed("FlushLocalAll", w.in().Epochs().FlushAll(false))
 	if begun != 0 {
-		calls.End(calls.WinFlushLocalAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinFlushLocalAll, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (w *Win) Sync() error {
 	begun := calls.Begin()
 	err := w.in().Failed("Sync", w.in().Epochs().Sync())
 	if begun != 0 {
-		calls.End(calls.WinSync, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinSync, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -142,7 +142,7 @@ func (w *Win) LockAll(assert Assert) error {
 	begun := calls.Begin()
 	err := w.in().Failed("LockAll", w.in().Epochs().LockAll(assert))
 	if begun != 0 {
-		calls.End(calls.WinLockAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinLockAll, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -164,7 +164,7 @@ func (w *Win) UnlockAll() error {
 	begun := calls.Begin()
 	err := w.in().Failed("UnlockAll", w.in().Epochs().UnlockAll())
 	if begun != 0 {
-		calls.End(calls.WinUnlockAll, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinUnlockAll, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }

@@ -102,7 +102,7 @@ func (w *Win) Free() error {
 	begun := calls.Begin()
 	err := w.in().Failed("Win.Free", w.in().Free())
 	if begun != 0 {
-		calls.End(calls.WinFree, begun, calls.Nobody, calls.NoTag, -1, 0)
+		calls.End(calls.WinFree, begun, calls.NoPeer, calls.NoTag, -1, 0)
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (c *Comm) WinCreate(base Buffer, unit int, info *Info) (*Win, error) {
 	begun := calls.Begin()
 	r1, err := window.WinCreate(c.in(), proc.Buffer(base), unit, info.in())
 	if begun != 0 {
-		calls.End(calls.WinCreate, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(base)), proc.ContextOf(c.in()))
+		calls.End(calls.WinCreate, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(base)), proc.ContextOf(c.in()))
 	}
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
 }
@@ -171,7 +171,7 @@ func WinCreate[T Type](c *Comm, base []T, info *Info) (*Win, error) {
 	begun := calls.Begin()
 	r1, err := window.WinCreate(c.in(), proc.Of(base), datatype.KindOf[T]().Size(), info.in())
 	if begun != 0 {
-		calls.End(calls.WinCreate, begun, calls.Nobody, calls.NoTag, int64(len(base)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
+		calls.End(calls.WinCreate, begun, calls.NoPeer, calls.NoTag, int64(len(base)*datatype.KindOf[T]().Size()), proc.ContextOf(c.in()))
 	}
 	return (*Win)(r1), c.in().Failed("WinCreate", err)
 }
@@ -182,7 +182,7 @@ func (c *Comm) WinAllocate(size int64, unit int, info *Info) (*Win, error) {
 	begun := calls.Begin()
 	r1, err := window.WinAllocate(c.in(), size, unit, info.in())
 	if begun != 0 {
-		calls.End(calls.WinAllocate, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.WinAllocate, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Win)(r1), c.in().Failed("WinAllocate", err)
 }
@@ -193,7 +193,7 @@ func (c *Comm) WinCreateDynamic(info *Info) (*Win, error) {
 	begun := calls.Begin()
 	r1, err := window.WinCreateDynamic(c.in(), info.in())
 	if begun != 0 {
-		calls.End(calls.WinCreateDynamic, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.WinCreateDynamic, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Win)(r1), c.in().Failed("WinCreateDynamic", err)
 }
@@ -211,7 +211,7 @@ func (c *Comm) WinAllocateShared(size int64, unit int, info *Info) (*Win, error)
 	begun := calls.Begin()
 	r1, err := window.WinAllocateShared(c.in(), size, unit, info.in())
 	if begun != 0 {
-		calls.End(calls.WinAllocateShared, begun, calls.Nobody, calls.NoTag, -1, proc.ContextOf(c.in()))
+		calls.End(calls.WinAllocateShared, begun, calls.NoPeer, calls.NoTag, -1, proc.ContextOf(c.in()))
 	}
 	return (*Win)(r1), c.in().Failed("WinAllocateShared", err)
 }

@@ -27,8 +27,9 @@ type Step struct {
 	Resent  bool    // Ask: the request was sent before, on a connection that broke before the answer
 }
 
-// Call is one request of a Client to a server, until it is answered. A Client has one at a time.
-type Call struct {
+// PendingRequest is one request of a Client to a server, until it is answered. A Client has one at
+// a time.
+type PendingRequest struct {
 	c     *Client
 	renew []Request // requests that are still to be repeated on a new connection
 	alone bool      // the exchange only makes a connection
@@ -39,13 +40,13 @@ type Call struct {
 
 // Begin begins a request. A connection that was made earlier may have broken unnoticed: then
 // another one is tried.
-func (c *Client) Begin() *Call {
+func (c *Client) Begin() *PendingRequest {
 	c.used = true
-	return &Call{c: c, retry: c.open}
+	return &PendingRequest{c: c, retry: c.open}
 }
 
 // Next returns the next step.
-func (e *Call) Next() Step {
+func (e *PendingRequest) Next() Step {
 	switch {
 	case e.over:
 		return Step{}
@@ -60,10 +61,10 @@ func (e *Call) Next() Step {
 }
 
 // Connected records that there is a connection.
-func (e *Call) Connected() { e.c.open, e.renew = true, e.c.All() }
+func (e *PendingRequest) Connected() { e.c.open, e.renew = true, e.c.All() }
 
 // Answered records that the server has answered, whatever the answer is.
-func (e *Call) Answered() {
+func (e *PendingRequest) Answered() {
 	if len(e.renew) > 0 {
 		e.renew = e.renew[1:]
 	} else {
@@ -73,23 +74,23 @@ func (e *Call) Answered() {
 
 // Unanswered records that a connection could not be made, or was closed since there was no answer.
 // final is true if another connection is of no use.
-func (e *Call) Unanswered(final bool) {
+func (e *PendingRequest) Unanswered(final bool) {
 	e.asked = e.asked || e.c.open && len(e.renew) == 0
 	e.c.open, e.renew = false, nil
 	e.over, e.retry = final || !e.retry, false
 }
 
-// Lost records that the connection is gone.
-func (c *Client) Lost() { c.open = false }
+// ConnectionLost records that the connection is gone.
+func (c *Client) ConnectionLost() { c.open = false }
 
 // Tick is called from time to time, for a connection that is not in use. If hangUp is true the
 // connection is not needed any more; if e is not nil there are names and no connection, and e makes
 // one.
-func (c *Client) Tick() (hangUp bool, e *Call) {
+func (c *Client) Tick() (hangUp bool, e *PendingRequest) {
 	hangUp = c.open && c.Len() == 0 && !c.used
 	c.open, c.used = c.open && !hangUp, false
 	if c.Len() > 0 && !c.open {
-		e = &Call{c: c, alone: true}
+		e = &PendingRequest{c: c, alone: true}
 	}
 	return hangUp, e
 }

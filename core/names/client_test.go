@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// script goes through an exchange: it answers each step by what the word for it says, and returns the
-// steps. "ok" is an answer, "no" none, "final" none that makes trying again useless.
-func script(t *testing.T, e *Call, words ...string) (did []Action) {
+// script goes through an exchange: it answers each step by what the word for it says, and returns
+// the steps. "ok" is an answer, "no" none, "final" none that makes trying again useless.
+func script(t *testing.T, e *PendingRequest, words ...string) (did []Action) {
 	t.Helper()
 	for _, word := range words {
 		s := e.Next()
@@ -78,7 +78,7 @@ func TestClientLooks(t *testing.T) {
 	if hangUp, e := c.Tick(); hangUp || e != nil || !c.NeedsTick() {
 		t.Error("a connection with a name is not kept")
 	}
-	c.Lost()
+	c.ConnectionLost()
 	if _, e = c.Tick(); e == nil || !slices.Equal(script(t, e, "no"), []Action{Connect, Finished}) {
 		t.Error("one try of each look")
 	}

@@ -11,8 +11,8 @@ type DefaultScope struct {
 	Scope  string // scope at that server if the proc gives none
 }
 
-// ScopeOf reports whether a name is kept at the server that several jobs share, and returns the scope
-// there. given is false if the proc gives no scope. It fails with ErrScope.
+// ScopeOf reports whether a name is kept at the server that several jobs share, and returns the
+// scope there. given is false if the proc gives no scope. It fails with ErrScope.
 func (h DefaultScope) ScopeOf(scope string, given bool) (shared bool, at string, err error) {
 	switch {
 	case len(scope) > MaxScope:

@@ -51,8 +51,8 @@ func NewTable(l Limits) *Table {
 // Len returns the number of published names, in all scopes.
 func (t *Table) Len() int { return len(t.names) }
 
-// Enter registers a connection, which may then publish.
-func (t *Table) Enter(by Publisher) { t.held[by] = make(map[*entry]bool) }
+// AddPublisher registers a connection, which may then publish.
+func (t *Table) AddPublisher(by Publisher) { t.held[by] = make(map[*entry]bool) }
 
 // Publish publishes a port until the connection by leaves. It fails with ErrPublished if
 // the name is taken; renew takes it over from a connection of the same owner.
@@ -102,8 +102,8 @@ func (t *Table) Lookup(n Name) (port string, err error) {
 	return "", fmt.Errorf("%w: %v", ErrNotFound, n)
 }
 
-// Leave removes the names that a connection has published, and returns their number.
-func (t *Table) Leave(by Publisher) int {
+// RemovePublisher removes the names that a connection has published, and returns their number.
+func (t *Table) RemovePublisher(by Publisher) int {
 	n := len(t.held[by])
 	for e := range t.held[by] {
 		t.remove(e)

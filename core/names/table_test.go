@@ -49,7 +49,7 @@ func (d dialogue) looksUp(scope, service, port string, want error) {
 func newDialogue(t *testing.T, l Limits) dialogue {
 	d := dialogue{t, NewTable(l)}
 	for by := range Publisher(3) {
-		d.table.Enter(by + 1)
+		d.table.AddPublisher(by + 1)
 	}
 	return d
 }
@@ -87,7 +87,7 @@ func TestNamesEndWithTheirConnection(t *testing.T) {
 	d := newDialogue(t, Limits{})
 	d.publishes(1, 1, "", "a", "a", nil)
 	d.publishes(2, 1, "", "b", "b", nil)
-	if n := d.table.Leave(1); n != 1 {
+	if n := d.table.RemovePublisher(1); n != 1 {
 		t.Errorf("%d names ended", n)
 	}
 	d.looksUp("", "a", "", ErrNotFound)
@@ -102,10 +102,10 @@ func TestRenewTakesTheNameOver(t *testing.T) {
 	d.publishes(1, 1, "", "a", "old", nil)
 	d.renews(2, 2, "", "a", "stolen", ErrPublished)
 	d.renews(3, 1, "", "a", "new", nil)
-	d.table.Leave(1)
+	d.table.RemovePublisher(1)
 	d.looksUp("", "a", "new", nil)
 	d.renews(3, 1, "", "b", "new", nil) // of what a server has forgotten
-	if d.table.Leave(3) != 2 || d.table.Len()+len(d.table.scopes) != 0 || len(d.table.held) != 1 {
+	if d.table.RemovePublisher(3) != 2 || d.table.Len()+len(d.table.scopes) != 0 || len(d.table.held) != 1 {
 		t.Errorf("%d names are left, of %d connections", d.table.Len(), len(d.table.held))
 	}
 }

@@ -145,9 +145,9 @@ func (l *Link) Fail(why error) {
 }
 
 // Pump makes the progress that does not need the user: it receives as far as the window allows and
-// sends what is pending. The driver calls it when an event of Interest has happened on the underlying
-// link; Send and Recv do the same by themselves. It reports whether anything was received; if so,
-// there may be more.
+// sends what is pending. The driver calls it when an event of Interest has happened on the
+// underlying link; Send and Recv do the same by themselves. It reports whether anything was
+// received; if so, there may be more.
 func (l *Link) Pump() (received bool) {
 	l.lock()
 	defer l.unlock()

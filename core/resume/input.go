@@ -124,7 +124,8 @@ func (l *state) begin() error {
 	return l.enter(&h)
 }
 
-// acknowledge handles an acknowledgement, which means delivered (docs/decisions/0015-link-resume.md).
+// acknowledge handles an acknowledgement, which means delivered
+// (docs/decisions/0015-link-resume.md).
 func (l *state) acknowledge(ack uint64) error {
 	if o := &l.out; ack < o.acked || ack > o.next {
 		return fmt.Errorf("%w: of position %d, not between %d, known before, and %d, sent", ErrAck, ack, o.acked, o.next)
@@ -164,7 +165,8 @@ func (l *state) enter(h *header) error {
 	return nil
 }
 
-// welcome handles the acceptor's HELLO, for which the dialler waits (docs/decisions/0015-link-resume.md).
+// welcome handles the acceptor's HELLO, for which the dialler waits
+// (docs/decisions/0015-link-resume.md).
 func (l *state) welcome() error {
 	r := &l.rx
 	h, err := parseHello(&r.head, r.buf[headerSize:])

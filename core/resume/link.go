@@ -327,7 +327,8 @@ func (l *Link) Readable() bool {
 // Limits returns the window as Stream.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: l.config.Window} }
 
-// CloseSend ends this side's stream. The end is replayed as bytes are (docs/decisions/0015-link-resume.md).
+// CloseSend ends this side's stream. The end is replayed as bytes are
+// (docs/decisions/0015-link-resume.md).
 func (l *Link) CloseSend() error {
 	l.lock()
 	defer l.unlock()

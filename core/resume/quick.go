@@ -102,8 +102,8 @@ func (l *Link) Peek(raw []byte) (data []byte, whole bool) {
 }
 
 // Discard must be the next call after Peek. It records that the first n bytes that Peek returned
-// were delivered; Recv or DirectBytes must read the others. It returns the number of bytes of raw that
-// were used and, like Feed, whether Flush must be called.
+// were delivered; Recv or DirectBytes must read the others. It returns the number of bytes of raw
+// that were used and, like Feed, whether Flush must be called.
 func (l *Link) Discard(n int) (used int, answer bool) {
 	if n == 0 {
 		return 0, false
@@ -214,8 +214,8 @@ func (l *Link) Feed(raw []byte, batch [][]byte) (used, n int, answer bool) {
 	return used, n, n > 0 && l.answers()
 }
 
-// DirectBytes returns the number of bytes still to arrive of a DATA frame that has begun, if they may be
-// read straight into the user's memory, and 0 if Recv has to be used. ReadDirect follows.
+// DirectBytes returns the number of bytes still to arrive of a DATA frame that has begun, if they
+// may be read straight into the user's memory, and 0 if Recv has to be used. ReadDirect follows.
 func (l *Link) DirectBytes() (n int) {
 	l.lock()
 	if l.plain != nil && l.in.delivered == l.in.have {
@@ -225,8 +225,8 @@ func (l *Link) DirectBytes() (n int) {
 	return n
 }
 
-// ReadDirect records that the caller has read n of the bytes of DirectBytes into the user's memory. It reports
-// whether Flush must be called.
+// ReadDirect records that the caller has read n of the bytes of DirectBytes into the user's memory.
+// It reports whether Flush must be called.
 func (l *Link) ReadDirect(n int) (answer bool) {
 	l.lock()
 	l.rx.left -= uint64(n)

@@ -81,8 +81,8 @@ func (x *Items) combine(op *datatype.Op, k datatype.Kind, data []byte, s *Scratc
 	return nil
 }
 
-// plain returns the memory of the items if they and data are elements of kind k as they are in memory,
-// in one piece and aligned.
+// plain returns the memory of the items if they and data are elements of kind k as they are in
+// memory, in one piece and aligned.
 func (x *Items) plain(k datatype.Kind, data []byte) (mem []byte, ok bool) {
 	disp, ok := x.Type.Run(x.Count)
 	if !ok || !x.Type.Identity(x.Rep) || len(data) == 0 {

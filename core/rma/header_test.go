@@ -145,7 +145,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		x := Extent{Size: 1 << 20, Unit: 8}
-		off, err := x.Place(h.Disp, h.Count, typ)
+		off, err := x.Locate(h.Disp, h.Count, typ)
 		if err != nil {
 			return
 		}

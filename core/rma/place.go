@@ -14,9 +14,9 @@ type Extent struct {
 	Unit int64
 }
 
-// Place returns the offset in bytes, in the window, of the first of count items of t at
+// Locate returns the offset in bytes, in the window, of the first of count items of t at
 // displacement disp (MPI-4.1, 12.3.1). If they are not all inside the window the error is ErrRange.
-func (x Extent) Place(disp int64, count int64, t *datatype.Type) (off int64, err error) {
+func (x Extent) Locate(disp int64, count int64, t *datatype.Type) (off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil {
 		return 0, err

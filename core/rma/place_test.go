@@ -55,7 +55,7 @@ func TestPlace(t *testing.T) {
 		"as many in one place":       {0, 1 << 61, still, 0, datatype.ErrTooLarge},
 		"many in one place":          {0, 1 << 40, still, 0, nil},
 	} {
-		off, err := x.Place(c.disp, c.count, c.typ)
+		off, err := x.Locate(c.disp, c.count, c.typ)
 		if off != c.off || !errors.Is(err, c.err) {
 			t.Errorf("%s: at %d, %v; want %d, %v", name, off, err, c.off, c.err)
 		}
@@ -74,7 +74,7 @@ func TestPlaceExactly(t *testing.T) {
 			rt.Fatal(err)
 		}
 		inside := lo == hi || disp*x.Unit+lo >= 0 && disp*x.Unit+hi <= x.Size
-		if _, err := x.Place(disp, count, typ); (err == nil) != inside {
+		if _, err := x.Locate(disp, count, typ); (err == nil) != inside {
 			rt.Fatalf("%v, bytes %d to %d of %+v", err, disp*x.Unit+lo, disp*x.Unit+hi, x)
 		}
 	})

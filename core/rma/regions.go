@@ -37,11 +37,11 @@ func (r *Regions) Detach(addr uint64) error {
 	return nil
 }
 
-// Place finds the memory of count items of t at an address. It returns the start of the region that
-// contains their first byte, and the offset of the first item in that region. The items may extend
-// into regions that follow without a gap. If a part of them is not attached the error is ErrRange.
-// Items without elements are accepted at any address.
-func (r *Regions) Place(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
+// Locate finds the memory of count items of t at an address. It returns the start of the region
+// that contains their first byte, and the offset of the first item in that region. The items may
+// extend into regions that follow without a gap. If a part of them is not attached the error is
+// ErrRange. Items without elements are accepted at any address.
+func (r *Regions) Locate(addr, count int64, t *datatype.Type) (start uint64, off int64, err error) {
 	lo, hi, err := span(count, t)
 	if err != nil || lo == hi {
 		return 0, 0, err

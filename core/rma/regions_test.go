@@ -50,7 +50,7 @@ func TestRegions(t *testing.T) {
 		"too many":           {1000, 19, anInt64, 0, 0, ErrRange},
 		"a negative address": {-5, 1, anInt64, 0, 0, ErrRange},
 	} {
-		start, off, err := r.Place(c.addr, c.count, c.typ)
+		start, off, err := r.Locate(c.addr, c.count, c.typ)
 		if start != c.start || off != c.off || !errors.Is(err, c.err) {
 			t.Errorf("%s: %d from %d on, %v", name, off, start, err)
 		}
@@ -60,7 +60,7 @@ func TestRegions(t *testing.T) {
 			t.Errorf("detach at %d: %v", addr, err)
 		}
 	}
-	if _, _, err := r.Place(1000, 1, anInt64); !errors.Is(err, ErrRange) {
+	if _, _, err := r.Locate(1000, 1, anInt64); !errors.Is(err, ErrRange) {
 		t.Error("detached memory:", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestRegionsAnyOrder(t *testing.T) {
 			}
 		}
 		addr, n := rapid.Int64Range(1, 55).Draw(t, "where"), rapid.Int64Range(1, 8).Draw(t, "bytes")
-		start, _, err := r.Place(addr, n, datatype.Basic(datatype.Byte))
+		start, _, err := r.Locate(addr, n, datatype.Basic(datatype.Byte))
 		inside := owner[addr] != 0
 		for i := addr; i < addr+n; i++ {
 			inside = inside && owner[i] != 0

@@ -92,7 +92,8 @@ func Representation(a, b *dynamic.BusinessCard, clientA, clientB wire.ClientRank
 	return datatype.External32.String()
 }
 
-// wish returns the representation that the owner of a card insists on towards a client; empty: none.
+// wish returns the representation that the owner of a card insists on towards a client; empty:
+// none.
 func wish(c *dynamic.BusinessCard, to wire.ClientRank) string {
 	for _, suffix := range []string{fmt.Sprintf("-to-%d", to), "-to-all"} {
 		i := slices.IndexFunc(c.Features, func(f string) bool { return strings.HasSuffix(f, suffix) })

@@ -62,7 +62,8 @@ func CollectivesFeatures(choice CollectivesChoice, rtt time.Duration, rate int64
 	return features
 }
 
-// number returns the number at the end of a feature of the card, 0 if there is none, or none that is possible.
+// number returns the number at the end of a feature of the card, 0 if there is none, or none that
+// is possible.
 func number(c *dynamic.BusinessCard, feature string) int64 {
 	for _, f := range c.Features {
 		if text, ok := strings.CutPrefix(f, feature); ok {
@@ -112,9 +113,9 @@ func PlanCollectives(cards []*dynamic.BusinessCard, name func(int) string) (c Co
 	return c
 }
 
-// long returns the bytes from which it takes longer to send a vector to all other sites at once than to wait
-// once more for others, half a round trip, and to send less: with s sites s-1 vectors leave a site, and part by
-// part 2(s-1)/s.
+// long returns the bytes from which it takes longer to send a vector to all other sites at once
+// than to wait once more for others, half a round trip, and to send less: with s sites s-1 vectors
+// leave a site, and part by part 2(s-1)/s.
 func (c *Collectives) long(sites int) int {
 	if c.RTT == 0 || c.Rate == 0 || sites < 3 {
 		return usualLong

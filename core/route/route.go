@@ -97,20 +97,20 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Busines
 	return ""
 }
 
-// Candidates returns the endpoints by which the owner of a card is dialled, best first. running
+// Endpoints returns the endpoints by which the owner of a card is dialled, best first. running
 // returns a transport of the site, or nil if it does not run.
-func (r *Route) Candidates(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (ways []dynamic.Endpoint) {
+func (r *Route) Endpoints(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (endpoints []dynamic.Endpoint) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
 			continue
 		}
 		for _, o := range theirs.Endpoints {
 			if o.Transport == name {
-				ways = append(ways, o)
+				endpoints = append(endpoints, o)
 			}
 		}
 	}
-	return ways
+	return endpoints
 }
 
 // Native reports whether two procs of one site, of this client, exchange messages by the site's own

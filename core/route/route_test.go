@@ -53,8 +53,9 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestWays: those that are not excluded, in the order of the route and then of the peer's card.
-func TestWays(t *testing.T) {
+// TestEndpoints: those that are not excluded, in the order of the route and then of the peer's
+// card.
+func TestEndpoints(t *testing.T) {
 	all := []string{"shm", "quic", "tcp", "vendor"}
 	ours := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
 	theirs := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
@@ -79,7 +80,7 @@ func TestWays(t *testing.T) {
 		{"no card", Route{Direct: true, Prefer: all}, ours, nil, "", []Rule{NoCards, NoCards, NoCards, NoCards}},
 	} {
 		got := ""
-		for _, o := range c.route.Candidates(running, c.ours, c.theirs) {
+		for _, o := range c.route.Endpoints(running, c.ours, c.theirs) {
 			got += o.Address
 		}
 		if got != c.want {
@@ -122,7 +123,8 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestNativeSeesBothEnds: whether a better transport can do what the route demands is up to the hosts of both.
+// TestNativeSeesBothEnds: whether a better transport can do what the route demands is up to the
+// hosts of both.
 func TestNativeSeesBothEnds(t *testing.T) {
 	r := Route{Direct: true, Prefer: []string{"shm", "quic", "tcp"}, Planes: []string{"fd", "peer-shm"}}
 	older := func(name string) Transport {
@@ -150,8 +152,8 @@ func TestNativeSeesBothEnds(t *testing.T) {
 	}
 }
 
-// TestNativeWhereOneEncrypts: the plugin of only one host of a site encrypts, by which the route is closed
-// there. Both ends do the same, whichever host tells what the site demands.
+// TestNativeWhereOneEncrypts: the plugin of only one host of a site encrypts, by which the route is
+// closed there. Both ends do the same, whichever host tells what the site demands.
 func TestNativeWhereOneEncrypts(t *testing.T) {
 	at := func(encrypts bool) func(string) Transport {
 		return func(name string) Transport {

@@ -59,9 +59,9 @@ func (p *PlacedPart) shares(before *PlacedPart) bool {
 	return p.Hosts != nil && before.Hosts != nil
 }
 
-// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands (MPI-4.1,
-// 11.8.3), and those of one host of the new world are consecutive: commands that follow each other at the same
-// hosts are therefore one part.
+// Plan decides where the commands of a spawn may run. Ranks are in the order of the commands
+// (MPI-4.1, 11.8.3), and those of one host of the new world are consecutive: commands that follow
+// each other at the same hosts are therefore one part.
 func (j *Job) Plan(world string, commands []Command) (parts []*PlacedPart, r *Refusal) {
 	for _, c := range commands {
 		p, problem := j.locate(c.Info["host"])

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// plan has what a plan of commands whose info key host has these values says: the client and host of
-// each part, and how many commands it has.
+// plan has what a plan of commands whose info key host has these values says: the client and host
+// of each part, and how many commands it has.
 func plan(j *Job, hosts ...string) (string, *Refusal) {
 	list := commands(make([]int, len(hosts))...)
 	for i, h := range hosts {

@@ -43,8 +43,8 @@ func Refuse(command int, format string, args ...any) *Refusal {
 	return &Refusal{command, fmt.Sprintf(format, args...)}
 }
 
-// Check checks the arguments of a spawn (MPI-4.1, 11.8.2), except where its procs should run. able is true if the proc's job can
-// connect to other worlds.
+// Check checks the arguments of a spawn (MPI-4.1, 11.8.2), except where its procs should run. able
+// is true if the proc's job can connect to other worlds.
 func Check(able bool, commands []Command) *Refusal {
 	if !able {
 		return Refuse(-1, "the job cannot meet others, nor spawn them: a site of it is run by another MPI, or has no transports for direct links")
@@ -91,7 +91,8 @@ type Part struct {
 	Commands []Command `json:"commands"`
 }
 
-// validWorld reports whether a spawned world may be named so: the name becomes part of the names of files.
+// validWorld reports whether a spawned world may be named so: the name becomes part of the names of
+// files.
 func validWorld(name string) bool {
 	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 	return name != "" && len(name) <= 100 && strings.Trim(name, allowed) == ""

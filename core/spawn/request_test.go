@@ -123,7 +123,7 @@ func TestSoft(t *testing.T) {
 		{" 2 , 4 ", 9, 3, 2},
 	} {
 		s, problem := ReadSoft(tt.text, tt.procs)
-		if got := s.Most(min(tt.procs, tt.room)); problem != "" || got != tt.want {
+		if got := s.LargestUpTo(min(tt.procs, tt.room)); problem != "" || got != tt.want {
 			t.Errorf("%q of %d with room for %d: %d %s", tt.text, tt.procs, tt.room, got, problem)
 		}
 	}

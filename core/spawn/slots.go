@@ -42,8 +42,8 @@ type holder[P comparable] struct {
 	slots int
 }
 
-// SlotRequest is the request for a part: as many procs of each command as its soft key allows (MPI-4.1,
-// 11.8.4), on some hosts.
+// SlotRequest is the request for a part: as many procs of each command as its soft key allows
+// (MPI-4.1, 11.8.4), on some hosts.
 type SlotRequest struct {
 	Commands []Command
 	Soft     []Soft
@@ -75,10 +75,10 @@ type slotRequest[P comparable] struct {
 // SlotAnswer is the decision about a part: for how many procs of each command it has slots, and on
 // which hosts, or why it has none.
 type SlotAnswer[P comparable] struct {
-	Part    P
-	Granted []int
-	Pieces  []HostPart
-	Refused *Refusal
+	Part      P
+	Granted   []int
+	HostParts []HostPart
+	Refused   *Refusal
 }
 
 // Next returns the next answer; ok is false if there is none.
@@ -186,7 +186,7 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 	granted := make([]int, len(w.Commands))
 	for i := range w.Commands {
 		c := &w.Commands[i]
-		if granted[i] = w.Soft[i].Most(min(c.Procs, room)); granted[i] < 0 {
+		if granted[i] = w.Soft[i].LargestUpTo(min(c.Procs, room)); granted[i] < 0 {
 			w.refusal = c.Refuse(fmt.Sprintf("of the %d slots of site %s for spawned procs %d are taken, and it needs %d more", s.Total, s.Site, s.Total-room, c.Procs))
 			if s.mayFit(&w.SlotRequest) && (!w.graced || s.somebodyLeaves()) {
 				return false
@@ -197,15 +197,15 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 		room -= granted[i]
 	}
 	s.taken = s.Total - room
-	pieces := spread(granted, w.Hosts, s.loads(), s.weight)
-	for _, x := range pieces {
+	hostParts := spread(granted, w.Hosts, s.loads(), s.weight)
+	for _, x := range hostParts {
 		h := holder[P]{part: w.part, host: x.Host}
 		for _, n := range x.Procs {
 			h.slots += n
 		}
 		s.holders = append(s.holders, h)
 	}
-	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted, Pieces: pieces})
+	s.answers = append(s.answers, SlotAnswer[P]{Part: w.part, Granted: granted, HostParts: hostParts})
 	return true
 }
 
@@ -213,7 +213,7 @@ func (s *Slots[P]) try(w *slotRequest[P]) (answered bool) {
 func (s *Slots[P]) mayFit(w *SlotRequest) bool {
 	room := s.Total
 	for i := range w.Commands {
-		n := w.Soft[i].Most(min(w.Commands[i].Procs, room))
+		n := w.Soft[i].LargestUpTo(min(w.Commands[i].Procs, room))
 		if n < 0 {
 			return false
 		}

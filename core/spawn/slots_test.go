@@ -10,7 +10,8 @@ import (
 // TestSlots has parts a, b, ... of one or more commands share the slots of a site. A step is the
 // name of a part and "+" with its procs by command, "-" for its end, "~" for one that is about to
 // end, "!" for one that does not want to wait any more, "?" for one that withdraws whatever it
-// asked or will, or "s" and the seconds that pass, or "h" for half a second. What comes behind " > " are the answers.
+// asked or will, or "s" and the seconds that pass, or "h" for half a second. What comes behind " >
+// " are the answers.
 func TestSlots(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"nobody waits long for those who stay": {

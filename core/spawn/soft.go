@@ -14,8 +14,8 @@ type Soft []softRange
 
 type softRange struct{ from, to, step int }
 
-// ReadSoft parses an info key soft (MPI-4.1, 11.8.4). Without one, the set has only the number procs. problem
-// describes a fault in it.
+// ReadSoft parses an info key soft (MPI-4.1, 11.8.4). Without one, the set has only the number
+// procs. problem describes a fault in it.
 func ReadSoft(text string, procs int) (s Soft, problem string) {
 	if text == "" {
 		return Soft{{procs, procs, 1}}, ""
@@ -49,8 +49,8 @@ func ReadSoft(text string, procs int) (s Soft, problem string) {
 	return s, ""
 }
 
-// Most returns the largest number of the set that is at most limit, or -1 if there is none.
-func (s Soft) Most(limit int) int {
+// LargestUpTo returns the largest number of the set that is at most limit, or -1 if there is none.
+func (s Soft) LargestUpTo(limit int) int {
 	best := -1
 	for _, r := range s {
 		for v := r.from; r.step > 0 && v <= r.to || r.step < 0 && v >= r.to; v += r.step {

@@ -154,8 +154,8 @@ func TestSpareOffersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestSparesModel: whatever happens in which order, a link is granted once, spawns get a link or a reason in
-// time, and a site with a link is not lost.
+// TestSparesModel: whatever happens in which order, a link is granted once, spawns get a link or a
+// reason in time, and a site with a link is not lost.
 func TestSparesModel(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newSpareWorld(t)

@@ -8,9 +8,9 @@ type HostPart struct {
 	Procs []int `json:"procs"` // number of procs, by command of the part
 }
 
-// Of returns the part of a host: the commands of p that it has procs of, with exactly these numbers
-// of procs.
-func (x *HostPart) Of(p *Part) *Part {
+// CommandsOf returns the part of a host: the commands of p that it has procs of, with exactly these
+// numbers of procs.
+func (x *HostPart) CommandsOf(p *Part) *Part {
 	q := &Part{World: p.World}
 	for i, n := range x.Procs {
 		if n == 0 {
@@ -23,10 +23,10 @@ func (x *HostPart) Of(p *Part) *Part {
 	return q
 }
 
-// spread divides procs among hosts. Each next one goes to the host that has the fewest spawned procs for
-// its weight, the first of several. The procs of a host are in a row, and hosts are in the order in
-// which they are given.
-func spread(granted, hosts []int, load, weight func(host int) int) (pieces []HostPart) {
+// spread divides procs among hosts. Each next one goes to the host that has the fewest spawned
+// procs for its weight, the first of several. The procs of a host are in a row, and hosts are in
+// the order in which they are given.
+func spread(granted, hosts []int, load, weight func(host int) int) (hostParts []HostPart) {
 	total := 0
 	for _, n := range granted {
 		total += n
@@ -54,7 +54,7 @@ func spread(granted, hosts []int, load, weight func(host int) int) (pieces []Hos
 				c++
 			}
 		}
-		pieces = append(pieces, x)
+		hostParts = append(hostParts, x)
 	}
-	return pieces
+	return hostParts
 }

@@ -31,10 +31,10 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestPieceOf: a host starts the commands that it has procs of, with just as many.
-func TestPieceOf(t *testing.T) {
+// TestHostPartOf: a host starts the commands that it has procs of, with just as many.
+func TestHostPartOf(t *testing.T) {
 	p := &Part{World: "w", Host: "any", Commands: commands(4, 5, 6)}
-	got := (&HostPart{Host: 1, Procs: []int{2, 0, 6}}).Of(p)
+	got := (&HostPart{Host: 1, Procs: []int{2, 0, 6}}).CommandsOf(p)
 	if got.World != "w" || got.Host != "" || len(got.Commands) != 2 || got.Commands[0].Procs != 2 || got.Commands[1].Number != 2 || got.Commands[1].Procs != 6 {
 		t.Errorf("%+v", got)
 	}
@@ -54,12 +54,12 @@ func TestSlotsOfHosts(t *testing.T) {
 		if !ok || a.Part != part {
 			t.Fatalf("%s: %+v", part, a)
 		}
-		return a.Pieces
+		return a.HostParts
 	}
-	want := func(got []HostPart, pieces ...HostPart) {
+	want := func(got []HostPart, hostParts ...HostPart) {
 		t.Helper()
-		if !reflect.DeepEqual(got, pieces) {
-			t.Errorf("%v, want %v", got, pieces)
+		if !reflect.DeepEqual(got, hostParts) {
+			t.Errorf("%v, want %v", got, hostParts)
 		}
 	}
 	want(reserve("a", 3, 1, 0), HostPart{1, []int{1}}, HostPart{0, []int{2}})

@@ -8,8 +8,8 @@ import (
 
 // Transaction is one spawn, until its procs are in Init or it is refused. The sites are asked for
 // slots for its parts, one after the other, and the parts that have procs begin together. The
-// caller calls Follow, Next and Answered until Next has no more, then Begin, and InInit for each of
-// Parts. Refuse may come at any time.
+// caller calls SetPlan, Next and Answered until Next has no more, then Begin, and PartInInit for
+// each of Parts. Refuse may come at any time.
 type Transaction struct {
 	Commands []Command
 	Granted  []int         // number of procs of each command that have slots
@@ -34,11 +34,11 @@ func NewTransaction(commands []Command) *Transaction {
 	return &Transaction{Commands: commands, Granted: make([]int, len(commands))}
 }
 
-// Follow sets the plan.
-func (t *Transaction) Follow(plan []*PlacedPart) { t.plan = plan }
+// SetPlan sets the plan.
+func (t *Transaction) SetPlan(plan []*PlacedPart) { t.plan = plan }
 
 // Next returns the next part for which a site is to be asked; ok is false if there are no more, or
-// the attempt is refused.
+// the transaction is refused.
 func (t *Transaction) Next() (p *PlacedPart, ok bool) {
 	if t.refusal != nil || len(t.plan) == 0 {
 		return nil, false
@@ -48,8 +48,8 @@ func (t *Transaction) Next() (p *PlacedPart, ok bool) {
 }
 
 // Answered handles the answer to a part, which [Part.Fits] has checked. It returns false if the
-// part may not begin, since it has no procs or the attempt is refused; the slots that were granted
-// have to be released.
+// part may not begin, since it has no procs or the transaction is refused; the slots that were
+// granted have to be released.
 func (t *Transaction) Answered(p *PlacedPart, a Reply) (begins bool) {
 	if t.refusal != nil || a.Refused != nil || !slices.ContainsFunc(a.Granted, func(n int) bool { return n > 0 }) {
 		return false
@@ -80,16 +80,17 @@ func (t *Transaction) Begin() *Refusal {
 	return nil
 }
 
-// InInit records that the procs of one more part are in Init. It returns true if the procs of all
-// parts are now in Init: a spawn does not return before (MPI-4.1, 11.8.2).
-func (t *Transaction) InInit() (succeeded bool) {
+// PartInInit records that the procs of one more part are in Init. It returns true if the procs of
+// all parts are now in Init: a spawn does not return before (MPI-4.1, 11.8.2).
+func (t *Transaction) PartInInit() (succeeded bool) {
 	t.inInit++
 	return t.refusal == nil && t.succeeded()
 }
 
 func (t *Transaction) succeeded() bool { return t.begun && t.inInit >= len(t.Parts) }
 
-// Refuse ends the attempt. It returns false, and ignores r, if the attempt has ended before.
+// Refuse ends the transaction. It returns false, and ignores r, if the transaction has ended
+// before.
 func (t *Transaction) Refuse(r *Refusal) bool {
 	if t.refusal != nil || t.succeeded() {
 		return false
@@ -98,7 +99,7 @@ func (t *Transaction) Refuse(r *Refusal) bool {
 	return true
 }
 
-// Refusal returns the reason why the attempt has failed, or nil if it has not.
+// Refusal returns the reason why the transaction has failed, or nil if it has not.
 func (t *Transaction) Refusal() *Refusal { return t.refusal }
 
 // Codes returns the error class of each requested proc (MPI-4.1, 11.8.2).

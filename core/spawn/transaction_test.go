@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// attemptOf is an attempt of one command for each part.
-func attemptOf(parts int) *Transaction {
+// transactionOf is a transaction of one command for each part.
+func transactionOf(parts int) *Transaction {
 	var commands []Command
 	var plan []*PlacedPart
 	for i := range parts {
@@ -18,15 +18,15 @@ func attemptOf(parts int) *Transaction {
 		plan = append(plan, &PlacedPart{Part: Part{Commands: []Command{c}}})
 	}
 	t := NewTransaction(commands)
-	t.Follow(plan)
+	t.SetPlan(plan)
 	return t
 }
 
-// TestAttempt has parts at this site (0 and 1, 4 and 5) and at another one (2, 3), of which one has no
-// procs: those at this site that follow each other are one client, each of the others is one, and the
-// attempt succeeds with the last of them.
-func TestAttempt(t *testing.T) {
-	a := attemptOf(6)
+// TestTransaction has parts at this site (0 and 1, 4 and 5) and at another one (2, 3), of which one
+// has no procs: those at this site that follow each other are one client, each of the others is
+// one, and the transaction succeeds with the last of them.
+func TestTransaction(t *testing.T) {
+	a := transactionOf(6)
 	for _, i := range []int{0, 1, 4, 5} {
 		a.plan[i].Hosts = []int{i}
 	}
@@ -50,11 +50,11 @@ func TestAttempt(t *testing.T) {
 		t.Error(r)
 	}
 	for range 4 {
-		if a.InInit() {
+		if a.PartInInit() {
 			t.Error("started before all procs are in Init")
 		}
 	}
-	if !a.InInit() || a.Refuse(Refuse(-1, "too late")) || a.Refusal() != nil {
+	if !a.PartInInit() || a.Refuse(Refuse(-1, "too late")) || a.Refusal() != nil {
 		t.Errorf("not started: %v", a.Refusal())
 	}
 	ok, no := int(mpierr.Success), int(mpierr.Spawn)
@@ -63,10 +63,10 @@ func TestAttempt(t *testing.T) {
 	}
 }
 
-// TestAttemptRefused: after a refusal nothing is asked for, kept, begun or successful, and the first
-// reason counts.
-func TestAttemptRefused(t *testing.T) {
-	a := attemptOf(2)
+// TestTransactionRefused: after a refusal nothing is asked for, kept, begun or successful, and the
+// first reason counts.
+func TestTransactionRefused(t *testing.T) {
+	a := transactionOf(2)
 	p, _ := a.Next()
 	first := Refuse(1, "first")
 	if !a.Refuse(first) || a.Refuse(Refuse(-1, "second")) || a.Refusal() != first {
@@ -78,7 +78,7 @@ func TestAttemptRefused(t *testing.T) {
 	if p, ok := a.Next(); ok {
 		t.Errorf("%v is asked for", p)
 	}
-	if a.Begin() != first || a.InInit() {
+	if a.Begin() != first || a.PartInInit() {
 		t.Error("it begins")
 	}
 	if got := a.Codes(); got[0] != int(mpierr.Other) || got[2] != int(mpierr.Spawn) {
@@ -86,9 +86,9 @@ func TestAttemptRefused(t *testing.T) {
 	}
 }
 
-// TestAttemptOfNobody: an attempt for which no site has room does not begin.
-func TestAttemptOfNobody(t *testing.T) {
-	a := attemptOf(1)
+// TestTransactionOfNobody: a transaction for which no site has room does not begin.
+func TestTransactionOfNobody(t *testing.T) {
+	a := transactionOf(1)
 	p, _ := a.Next()
 	if a.Answered(p, Reply{Granted: []int{0}}) || a.Begin() == nil {
 		t.Error("it begins")

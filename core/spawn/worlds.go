@@ -62,8 +62,8 @@ func (s *Worlds[P]) PortClosed(port dynamic.World) {
 	}
 }
 
-// Disconnect records that the proc has no communicator any more with a world that it has spawned: the
-// two are independent from then on (MPI-4.1, 11.10.4).
+// Disconnect records that the proc has no communicator any more with a world that it has spawned:
+// the two are independent from then on (MPI-4.1, 11.10.4).
 func (s *Worlds[P]) Disconnect(by P, request uint64) {
 	if w := s.of(by, request); w != nil {
 		w.move(Disconnected, Connecting, Connected)

@@ -204,8 +204,8 @@ func (c *Client) command(f frame, now time.Time) error {
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
 }
 
-// takeLost handles what the server says of a client that it has lost. There may be as many of that as
-// there are clients; more, and answers to labels that only others sent, are dropped.
+// takeLost handles what the server says of a client that it has lost. There may be as many of that
+// as there are clients; more, and answers to labels that only others sent, are dropped.
 func (c *Client) takeLost(payload []byte) {
 	l, _, said, err := wire.ParseAnswer(payload)
 	if err == nil && l == wire.LabelLost && len(c.others) < wire.MaxClients {
@@ -213,10 +213,10 @@ func (c *Client) takeLost(payload []byte) {
 	}
 }
 
-// TakeLostClient removes and returns the server's report of a client that it has lost, if the server
-// continues without that client: the error with which this client would have ended otherwise. If
-// the job does not run yet, the owner has to end it with this error. The result is nil if there is
-// no report.
+// TakeLostClient removes and returns the server's report of a client that it has lost, if the
+// server continues without that client: the error with which this client would have ended
+// otherwise. If the job does not run yet, the owner has to end it with this error. The result is
+// nil if there is no report.
 func (c *Client) TakeLostClient() (said error) {
 	if len(c.others) > 0 {
 		said, c.others = c.others[0], c.others[1:]

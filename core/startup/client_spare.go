@@ -41,8 +41,8 @@ func watchJob(c *Client, f frame) error {
 	return fmt.Errorf("%w: the server sent %v while we waited for %s", ErrProtocol, f.cmd, c.awaited())
 }
 
-// watchAnswer handles the answer to a label (IMPI ch.2, COLL command). They come in ascending order, as values of hosts belong
-// to hosts that earlier labels have announced.
+// watchAnswer handles the answer to a label (IMPI ch.2, COLL command). They come in ascending
+// order, as values of hosts belong to hosts that earlier labels have announced.
 func watchAnswer(c *Client, payload []byte) error {
 	l, mask, data, err := wire.ParseAnswer(payload)
 	if err != nil {
@@ -61,7 +61,8 @@ func watchAnswer(c *Client, payload []byte) error {
 	return c.d.take(l, mask, data)
 }
 
-// unanswered returns the first label below one that every client must send and that was not answered.
+// unanswered returns the first label below one that every client must send and that was not
+// answered.
 func unanswered(d *derivation, below wire.Label) (l wire.Label, ok bool) {
 	for _, info := range wire.StandardLabels() {
 		if info.Label < below && !info.Optional && !d.said[info.Label] {

@@ -8,7 +8,8 @@ import (
 )
 
 // Procs of one site with the same card are one group of a job's description; a client of others, or
-// with a proc that has no card, has none. In a job with clients of others those procs cannot be reached.
+// with a proc that has no card, has none. In a job with clients of others those procs cannot be
+// reached.
 func TestDescribe(t *testing.T) {
 	a, b := []byte("impi-card/1 node=a"), []byte("impi-card/1 node=b")
 	j := &Job{AllOwn: true, DataLen: 64, AckMark: 1, HiWater: 2, TagUB: 32767, XSize: 1, MaxLinear: 1, Clients: []ClientInfo{{Own: true}, {}}}

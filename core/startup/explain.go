@@ -53,11 +53,12 @@ func lost(cause error, when string) error {
 	return fmt.Errorf("%w %s: %w", ErrLost, when, cause)
 }
 
-// lostClientText begins, after the client's name, what the server says of a client that it has lost after DONE.
+// lostClientText begins, after the client's name, what the server says of a client that it has lost
+// after DONE.
 var lostClientText = fmt.Sprintf("): %v before FINI (the last it sent was DONE)", ErrLost)
 
-// EndedByLostClient reports whether the server has ended its connection because it has lost another client,
-// whose startup was over.
+// EndedByLostClient reports whether the server has ended its connection because it has lost another
+// client, whose startup was over.
 func EndedByLostClient(err error) bool {
 	if !errors.Is(err, ErrFailed) {
 		return false
@@ -67,8 +68,8 @@ func EndedByLostClient(err error) bool {
 	return is && strings.HasPrefix(who, "client ") && !strings.Contains(who, "): ")
 }
 
-// AllListFailVersion reports whether all clients list FailVersion: their hosts send each other PkFail when
-// a job fails.
+// AllListFailVersion reports whether all clients list FailVersion: their hosts send each other
+// PkFail when a job fails.
 func AllListFailVersion(j *Job) bool {
 	return !slices.ContainsFunc(j.Clients, func(c ClientInfo) bool { return !c.Lists(wire.FailVersion) })
 }

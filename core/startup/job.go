@@ -22,14 +22,14 @@ type Job struct {
 	AckMark   uint32   // packets that one PROTOACK stands for (IMPI ch.3, Packet Protocol)
 	HiWater   uint32   // most packets that a pair may have unacknowledged
 
-	// AllOwn is set if every client listed wire.PrivateVersion. Then Token, a secret, is that of
+	// AllRunImpi is set if every client listed wire.PrivateVersion. Then Token, a secret, is that of
 	// client 0, and every ProcInfo.Card is set. In a job with foreign clients each own client has
 	// its own token and the cards of its own procs, so that these procs have links to each other,
 	// and to procs that they spawn, as in other jobs.
 	AllOwn bool
 	Token  [TokenSize]byte
 
-	// Secret is shared by the own clients only. It is Token if AllOwn or, in a job with foreign
+	// Secret is shared by the own clients only. It is Token if AllRunImpi or, in a job with foreign
 	// clients, derived from the key with which this client has joined. It is zero if there is
 	// neither.
 	Secret [TokenSize]byte
@@ -72,7 +72,7 @@ type ProcInfo struct {
 	ID     wire.Proc // as in the packets' headers; unique
 	Client wire.ClientRank
 	Host   wire.HostRank
-	Card   []byte // business card; nil if unknown: see Job.AllOwn; empty if the proc has none
+	Card   []byte // business card; nil if unknown: see Job.AllRunImpi; empty if the proc has none
 }
 
 // Size returns the number of clients.

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TestOtherLost: a client knows the server's word for another one that it has lost after startup from all else
-// by which the server ends the job, whatever a client says in its own FAIL.
+// TestOtherLost: a client knows the server's word for another one that it has lost after startup
+// from all else by which the server ends the job, whatever a client says in its own FAIL.
 func TestOtherLost(t *testing.T) {
 	s := &Server{}
 	gone := func(state connState) error {
@@ -45,9 +45,9 @@ func TestAllListFailVersion(t *testing.T) {
 	}
 }
 
-// TestOtherLostGoesOn: a client whose startup is over goes on when the server says that it has lost another one,
-// and gives the error by which the job ends where it does not run yet. What does not follow the rules is
-// dropped, as other answers are then.
+// TestOtherLostGoesOn: a client whose startup is over goes on when the server says that it has lost
+// another one, and gives the error by which the job ends where it does not run yet. What does not
+// follow the rules is dropped, as other answers are then.
 func TestOtherLostGoesOn(t *testing.T) {
 	c := &Client{state: clientRunning}
 	send := func(l wire.Label, said string) {

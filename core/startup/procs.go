@@ -62,8 +62,8 @@ func ListProcs(all ...ProcInfo) (p Procs) {
 // Len returns the number of procs.
 func (p *Procs) Len() int { return p.n }
 
-// Add appends the proc of the next rank. It copies the card. It must not be called for the procs of a
-// table.
+// Add appends the proc of the next rank. It copies the card. It must not be called for the procs of
+// a table.
 func (p *Procs) Add(x ProcInfo) {
 	defer func() { p.n++ }()
 	p.order = nil

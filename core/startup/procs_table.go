@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// A table of procs is a header: magic, and the numbers of procs, runs, cards and offsets, and of the
-// bytes of all cards; and then the slices of a Procs: runs, order, ends, offsets, text. All of it is in
-// the order and layout of the machine, where programs of one release share it as it is.
+// A table of procs is a header: magic, and the numbers of procs, runs, cards and offsets, and of
+// the bytes of all cards; and then the slices of a Procs: runs, order, ends, offsets, text. All of
+// it is in the order and layout of the machine, where programs of one release share it as it is.
 const (
 	tableMagic  = "impiprcs"
 	tableHeader = 8 + 5*8

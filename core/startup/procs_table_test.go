@@ -104,8 +104,8 @@ func TestBadOffsets(t *testing.T) {
 	}
 }
 
-// FuzzOpenProcs reads anything as a table: whatever is accepted can be looked up and takes no memory, and
-// who is found is who was looked for.
+// FuzzOpenProcs reads anything as a table: whatever is accepted can be looked up and takes no
+// memory, and who is found is who was looked for.
 func FuzzOpenProcs(f *testing.F) {
 	p := twoHosts()
 	many := Procs{}

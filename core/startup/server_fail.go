@@ -81,8 +81,8 @@ func (s *Server) failBy(c *conn, err error) {
 	s.fail(err)
 }
 
-// goesWithout reports whether the server goes on without a client that it has lost: all others hear of
-// it, and know by themselves whether the job can go on.
+// goesWithout reports whether the server goes on without a client that it has lost: all others hear
+// of it, and know by themselves whether the job can go on.
 func goesWithout(s *Server, lost *conn) bool {
 	others := false
 	for _, c := range s.clients {
@@ -94,8 +94,8 @@ func goesWithout(s *Server, lost *conn) bool {
 	return s.cfg.SurvivesLoss && s.state == serverRunning && lost.state == connDone && others
 }
 
-// spare tells the other clients of one that is lost. Those whose job does not run yet, or shows that the
-// client is dead, answer with FAIL; FINI of all others ends the job in order.
+// spare tells the other clients of one that is lost. Those whose job does not run yet, or shows
+// that the client is dead, answer with FAIL; FINI of all others ends the job in order.
 func spare(s *Server, lost *conn, err error) {
 	s.left[lost.rank] = true
 	s.tell(Event{Kind: EventLost, Conn: lost.id, Peer: lost.peer, Client: lost.rank, Err: err})

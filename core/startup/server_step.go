@@ -68,8 +68,8 @@ func (s *Server) command(c *conn, f frame, now time.Time) error {
 	return fmt.Errorf("%w: %v where %s should be", ErrProtocol, f.cmd, c.expected())
 }
 
-// letGo lets a client leave for another server of its list, if not all have come. Once they have met
-// at another one this server has nothing more to do.
+// letGo lets a client leave for another server of its list, if not all have come. Once they have
+// met at another one this server has nothing more to do.
 func letGo(s *Server, c *conn, why string) bool {
 	var reason error
 	switch {

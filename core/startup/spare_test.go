@@ -115,8 +115,8 @@ func TestSpareSitesLearnTheJob(t *testing.T) {
 	})
 }
 
-// TestSpareIsNoMatter: however the connection of a spare site ends, and whatever is said there, the job
-// goes on.
+// TestSpareIsNoMatter: however the connection of a spare site ends, and whatever is said there, the
+// job goes on.
 func TestSpareIsNoMatter(t *testing.T) {
 	for name, end := range map[string]func(w *whole, i int){
 		"closed": func(w *whole, i int) { w.server.Closed(ConnID(i), errors.New("reset")) },
@@ -167,8 +167,8 @@ func TestSpareIsNoMatter(t *testing.T) {
 	}
 }
 
-// TestSparesThatAreRefused: by a server that expects none, or no more, that has another key, or in a job
-// with a client of another MPI. The job goes on.
+// TestSparesThatAreRefused: by a server that expects none, or no more, that has another key, or in
+// a job with a client of another MPI. The job goes on.
 func TestSparesThatAreRefused(t *testing.T) {
 	key := Auth{HasKey: true, Key: 5678}
 	foreign := testClient(1, 1)
@@ -206,7 +206,8 @@ func TestSparesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestSpareWithoutExpectation: while clients are awaited a server that expects no spare site says what to do.
+// TestSpareWithoutExpectation: while clients are awaited a server that expects no spare site says
+// what to do.
 func TestSpareWithoutExpectation(t *testing.T) {
 	w := newWhole(t, ServerConfig{}, testClient(0, 1), testClient(1, 1))
 	w.clients[1].out = nil // it does not come

@@ -41,7 +41,7 @@ func OutcomeAtServer(err error) ServerOutcome {
 // Stopped begins the reason that a server sends when its operator stops it.
 const Stopped = "the server was stopped"
 
-// ChoosesServer reports whether the site of a client decides at which server of a list all sites meet:
-// the site of client 0 is connected to one server at a time, and the other sites to all servers
-// that they reach. So no two servers ever have all clients.
+// ChoosesServer reports whether the site of a client decides at which server of a list all sites
+// meet: the site of client 0 is connected to one server at a time, and the other sites to all
+// servers that they reach. So no two servers ever have all clients.
 func (c *ClientConfig) ChoosesServer() bool { return c.Rank == 0 && !c.Spare }

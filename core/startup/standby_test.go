@@ -59,8 +59,8 @@ func happened(s *Server, kind EventKind) (n int) {
 	return n
 }
 
-// TestClientMoves: a client that waits may leave and come back; one that the others have met without
-// ends the server; neither is a failure. Once all have come it is.
+// TestClientMoves: a client that waits may leave and come back; one that the others have met
+// without ends the server; neither is a failure. Once all have come it is.
 func TestClientMoves(t *testing.T) {
 	s := joinedServer(t)
 	s.Receive(1, wire.AppendFail(nil, ErrMoved.Error()), time.Time{})

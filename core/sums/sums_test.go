@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// check compares a loop with Go's addition, for vectors of all lengths up to several rounds of it and with
-// each alignment that elements have, and sees that nothing around the vectors is changed.
+// check compares a loop with Go's addition, for vectors of all lengths up to several rounds of it
+// and with each alignment that elements have, and sees that nothing around the vectors is changed.
 func check[T int32 | int64 | float32 | float64](t *testing.T, loop Loop) {
 	t.Helper()
 	if loop == nil {

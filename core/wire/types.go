@@ -95,8 +95,8 @@ const PkFail PacketType = 0x10001
 // continues without them. Its pk_len bytes are those of AppendLost.
 const PkLost PacketType = 0x10002
 
-// The types by which the nodes at both ends of a channel ask each other, between own hosts that list
-// AskVersion. Their srqid is the number of the question, by the host that asks.
+// The types by which the nodes at both ends of a channel ask each other, between own hosts that
+// list AskVersion. Their srqid is the number of the question, by the host that asks.
 const (
 	// PkAsk is a question. Its pk_len bytes, at most MaxQuestion, follow.
 	PkAsk PacketType = 0x10003

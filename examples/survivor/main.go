@@ -2,11 +2,11 @@
 // lost meanwhile. The job file says survive = true, and the last site is lost in the middle of it:
 // its procs end themselves.
 //
-// Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke the
-// communicator, so that all of them notice, make another one by Shrink, divide the rod among
-// themselves and go on from the last copy. With -replace they spawn as many procs as were lost first,
-// with -spare NAME at a spare site of that name. With -twice one of those is lost later, too, and replaced.
-// The result is the same to the last bit, whoever has computed what.
+// Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke
+// the communicator, so that all of them notice, make another one by Shrink, divide the rod among
+// themselves and go on from the last copy. With -replace they spawn as many procs as were lost
+// first, with -spare NAME at a spare site of that name. With -twice one of those is lost later,
+// too, and replaced. The result is the same to the last bit, whoever has computed what.
 package main
 
 import (

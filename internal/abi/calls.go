@@ -36,13 +36,14 @@ type writer struct {
 	read   map[string]string // arguments that were read, and their names in Go
 }
 
-// callTable has a line for each function of MPI that is exported by generated code: its name and what
-// it does, as Go. Either it returns what a function of cmd/libmpi gives, whose arguments are C's; fn is
-// the function's name, which is 1 for the function with large counts, and args are all arguments. Or it
-// calls something and stores the results, by the names that mpi.h gives to the arguments. What has to be
-// done for an argument or a result follows from its type in mpi.h: handles become objects, numbers Go's
-// ints, and who has an error handler hears of errors. Functions of cmd/libmpi read arrays and strings,
-// and put* store them; raw(x) leaves x as it is, and o is the object.
+// callTable has a line for each function of MPI that is exported by generated code: its name and
+// what it does, as Go. Either it returns what a function of cmd/libmpi gives, whose arguments are
+// C's; fn is the function's name, which is 1 for the function with large counts, and args are all
+// arguments. Or it calls something and stores the results, by the names that mpi.h gives to the
+// arguments. What has to be done for an argument or a result follows from its type in mpi.h:
+// handles become objects, numbers Go's ints, and who has an error handler hears of errors.
+// Functions of cmd/libmpi read arrays and strings, and put* store them; raw(x) leaves x as it is,
+// and o is the object.
 //
 // Behind "== anytime" are the calls that can be made before MPI_Init and after MPI_Finalize too.
 //

@@ -20,24 +20,27 @@ import (
 //	m Name(params) results [as Name] [-> callee]
 //		comment
 //
-// A file of core/mpi follows. Its functions call those of a room of the engine, put their names before
-// errors and tell the error handler; the engine's give errors as they are. The room is a package, or an
-// expression whose methods are called. A line of a comment that is only // is an empty one.
+// A file of core/mpi follows. Its functions call those of a room of the engine, put their names
+// before errors and tell the error handler; the engine's give errors as they are. The room is a
+// package, or an expression whose methods are called. A line of a comment that is only // is an
+// empty one.
 //
-// The letter is the form: m is a method of the receiver, b one over Buffers of what there is over slices
-// too, s a function over slices, of elements T, and U where there are two, whose first parameter is the
-// receiver. f is a function without receiver, p one about the program's process, which the engine's
-// function gets first, and r one about several requests, of which the engine's function gives first the
-// communicator whose handler hears of the error.
+// The letter is the form: m is a method of the receiver, b one over Buffers of what there is over
+// slices too, s a function over slices, of elements T, and U where there are two, whose first
+// parameter is the receiver. f is a function without receiver, p one about the program's process,
+// which the engine's function gets first, and r one about several requests, of which the engine's
+// function gives first the communicator whose handler hears of the error.
 //
-// The function that is called has the same name, that of b with Items behind it. A callee is another
-// function, a whole call, a whole call behind "_, " whose first result is dropped, or a whole body, which
-// begins with return. Errors have the name behind as, if it is not that of the function.
+// The function that is called has the same name, that of b with Items behind it. A callee is
+// another function, a whole call, a whole call behind "_, " whose first result is dropped, or a
+// whole body, which begins with return. Errors have the name behind as, if it is not that of the
+// function.
 //
 //go:embed face.txt
 var faceTable string
 
-// A faceType is a type of core/mpi in the engine: its name there, and how a value becomes one of it.
+// A faceType is a type of core/mpi in the engine: its name there, and how a value becomes one of
+// it.
 type faceType struct{ engine, in string }
 
 var faceTypes = map[string]faceType{
@@ -51,9 +54,9 @@ var faceTypes = map[string]faceType{
 	"*SendBuffer": {"*proc.SendBuffer", "%s.in()"}, "*Status": {"*proc.Status", "%s.in()"}, "*Win": {"*window.Win", "%s.in()"},
 }
 
-// faceHandlers are the objects whose handlers hear of errors of their methods, and of functions that
-// have one as their first parameter. A request and a message may be gone when there is an error. Errors
-// of anything else are told to package proc.
+// faceHandlers are the objects whose handlers hear of errors of their methods, and of functions
+// that have one as their first parameter. A request and a message may be gone when there is an
+// error. Errors of anything else are told to package proc.
 var faceHandlers = map[string]string{
 	"*Comm": "%s.in()", "*Group": "%s.in()", "*Win": "%s.in()", "*Proc": "%s.p", "*SendBuffer": "%s.in().Process",
 	"*Request": "%s.in().Comm()", "*Message": "%s.in().Comm()",

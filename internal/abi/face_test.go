@@ -200,9 +200,9 @@ m Sendrecv(out Buffer, dst, stag int, in Buffer, src, rtag int) (Status, error)
 		"", // package proc measures it
 		"calls.End(calls.Recv, begun, src, tag, proc.SizeOf(proc.Buffer(b)), proc.ContextOf(c.in()))\n\t}\n\treturn Status(r1), ",
 		"", "",
-		"calls.End(calls.Startall, begun, calls.Nobody, calls.NoTag, -1, 0)",
+		"calls.End(calls.Startall, begun, calls.NoPeer, calls.NoTag, -1, 0)",
 		"",
-		"calls.End(calls.Get, begun, calls.Nobody, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)",
+		"calls.End(calls.Get, begun, calls.NoPeer, calls.NoTag, proc.SizeOf(proc.Buffer(b)), 0)",
 		"calls.End(calls.Mrecv, ",
 		"calls.EndExchange(calls.Sendrecv, begun, dst, stag, src, proc.SizeOf(proc.Buffer(out)), proc.ContextOf(c.in()))",
 	} {
@@ -224,8 +224,9 @@ func TestFaceUpToDate(t *testing.T) {
 	wantUpToDate(t, files, err)
 }
 
-// TestReceiveIsOverFirst: when a message has come nothing is found out about the call before it is over, as
-// somebody may wait for what the program does next. The size of a datatype takes some nanoseconds.
+// TestReceiveIsOverFirst: when a message has come nothing is found out about the call before it is
+// over, as somebody may wait for what the program does next. The size of a datatype takes some
+// nanoseconds.
 func TestReceiveIsOverFirst(t *testing.T) {
 	source, err := os.ReadFile("../engine/proc/recv.go")
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestForms: which forms a function has, and which of its parameters are wide in that for large counts.
+// TestForms: which forms a function has, and which of its parameters are wide in that for large
+// counts.
 func TestForms(t *testing.T) {
 	const header = `int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm);
 int MPI_Barrier(MPI_Comm comm);

@@ -33,8 +33,8 @@ func readExtensions(root fs.FS) (text string, all []*procedure, err error) {
 	return string(data), all, nil
 }
 
-// writtenLater are the functions of mpi-ext.h that write a number when their request is completed. With
-// INTEGERs of 8 bytes there is no place for it.
+// writtenLater are the functions of mpi-ext.h that write a number when their request is completed.
+// With INTEGERs of 8 bytes there is no place for it.
 var writtenLater = map[string]bool{"MPIX_Comm_iagree": true}
 
 func extensions(all []*procedure) string {

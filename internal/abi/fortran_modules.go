@@ -172,7 +172,8 @@ module mpi
 // memories are the procedures that give an address as an INTEGER or as TYPE(C_PTR).
 var memories = map[string]bool{"MPI_Alloc_mem": true, "MPI_Win_allocate": true, "MPI_Win_allocate_shared": true, "MPI_Win_shared_query": true}
 
-// moduleF08 writes the module mpi_f08. It has interfaces alone, so that no code of it need be linked.
+// moduleF08 writes the module mpi_f08. It has interfaces alone, so that no code of it need be
+// linked.
 func moduleF08(constants []fortranConstant, all []*procedure) string {
 	var b strings.Builder
 	b.WriteString(generatedF + "module mpi_f08\n  use impi_types\n  use, intrinsic :: iso_c_binding, only: c_ptr\n  implicit none\n  private :: c_ptr\n" + f08Start)

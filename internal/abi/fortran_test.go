@@ -19,8 +19,8 @@ func TestFortranUpToDate(t *testing.T) {
 	}
 }
 
-// TestFortranAll wants every function of mpi.h in the library and in both modules, by both names, but
-// for those that Fortran does not have.
+// TestFortranAll wants every function of mpi.h in the library and in both modules, by both names,
+// but for those that Fortran does not have.
 func TestFortranAll(t *testing.T) {
 	text := map[string]string{}
 	for _, name := range []string{fortranCalls, fortranDescriptors, fortranExtensions, fortranModule, fortranModule08} {

@@ -35,8 +35,8 @@ const (
 	Float              // double
 )
 
-// pattern is a regular expression that is compiled when it is used first: impi-node is started often, and
-// makes no use of most.
+// pattern is a regular expression that is compiled when it is used first: impi-node is started
+// often, and makes no use of most.
 func pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }

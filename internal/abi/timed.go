@@ -12,9 +12,9 @@ import (
 
 const timedFile = "internal/engine/calls/names.go"
 
-// timed are the classes of calls whose time is measured where the operator wants that, with patterns
-// of their names as path.Match knows them, without MPI_. The first class that fits is that of a call.
-// What neither communicates nor waits is in no class.
+// timed are the classes of calls whose time is measured where the operator wants that, with
+// patterns of their names as path.Match knows them, without MPI_. The first class that fits is that
+// of a call. What neither communicates nor waits is in no class.
 var timed = []struct{ class, patterns string }{
 	{"start", "Isend Ibsend Issend Irsend Irecv Isendrecv* Imrecv Start Startall Pready*"},
 	{"send", "Send Bsend Ssend Rsend"},
@@ -111,8 +111,8 @@ func timedStub(f Function, number int, does, call string) string {
 		fmt.Sprintf("%s P%s(%s) { return MEASURED ? timed_%s(%s) : %s; }\n", f.Result, f.Name, f.Params, f.Name, strings.Join(args, ", "), does+call)
 }
 
-// timedLate are what C tries by itself where the beginning of the call is looked up only if it has to wait:
-// somebody may wait for the message that it sends.
+// timedLate are what C tries by itself where the beginning of the call is looked up only if it has
+// to wait: somebody may wait for the message that it sends.
 var timedLate = []string{"send_fastbox", "isend_fastbox"}
 
 // exchange begins what a call is about that sends and receives: the source comes after the tag.
@@ -150,7 +150,8 @@ func timedArgs(f Function) string {
 	return fmt.Sprintf("%s, %s, %s, %s", cmp.Or(has("int", "dest", "source", "root", "target_rank"), "NOBODY"), cmp.Or(has("int", "sendtag", "tag"), "NO_TAG"), size, comm)
 }
 
-// timedGo returns the Go constant for the call that a function or method of core/mpi is, or nothing.
+// timedGo returns the Go constant for the call that a function or method of core/mpi is, or
+// nothing.
 func timedGo(kind, name string) string {
 	prefixes := map[string][]string{"*Comm": {"Comm", ""}, "*Win": {"Win", ""}, "*File": {"File"}, "*Request": {""}, "": {""}}[kind]
 	if kind == "*Message" {
@@ -221,14 +222,14 @@ func (f faceFn) exchanges() bool {
 
 // about are the arguments of calls.End that say what a call is about: see timedArgs.
 func (f faceFn) about() string {
-	peer, tag, size, comm := "calls.Nobody", "calls.NoTag", "-1", "0"
+	peer, tag, size, comm := "calls.NoPeer", "calls.NoTag", "-1", "0"
 	if f.kind == "*Comm" && f.form != "f" && f.form != "p" && f.form != "r" {
 		comm = "proc.ContextOf(" + f.me + ".in())"
 	}
 	for _, p := range f.decl.Type.Params.List {
 		for _, id := range p.Names {
 			switch t := typeText(p.Type); {
-			case t == "int" && peer == "calls.Nobody" && slices.Contains([]string{"dst", "src", "root", "rank"}, id.Name):
+			case t == "int" && peer == "calls.NoPeer" && slices.Contains([]string{"dst", "src", "root", "rank"}, id.Name):
 				peer = id.Name
 			case t == "int" && tag == "calls.NoTag" && slices.Contains([]string{"tag", "stag"}, id.Name):
 				tag = id.Name

@@ -11,13 +11,14 @@ const transfersFace = "core/mpi/file_transfers.go"
 
 var transferName = pattern(`^MPI_(File_(i?)(read|write)(_at|_shared|_ordered|)(?:_all)?(_begin|_end|))$`)
 
-// places maps suffixes of functions, which say which bytes of a file are meant, to the engine's
-// names.
-var places = map[string]string{"": "Own", "_at": "At", "_shared": "Shared", "_ordered": "Ordered"}
+// positionings maps suffixes of functions, which say which bytes of a file are meant, to the
+// engine's names.
+var positionings = map[string]string{"": "AtIndividualPointer", "_at": "AtOffset", "_shared": "AtSharedPointer", "_ordered": "AtSharedPointerOrdered"}
 
-// accessOf is the text of the engine's description of what a function does, by the parts of its name.
+// accessOf is the text of the engine's description of what a function does, by the parts of its
+// name.
 func accessOf(name, where, what string) string {
-	text := "file.Access{Place: file." + places[where]
+	text := "file.Access{Positioning: file." + positionings[where]
 	if where == "_at" {
 		text += ", Offset: offset"
 	}
@@ -77,8 +78,8 @@ func (p Pair) goParams() (params, which string) {
 	return strings.Join(append(all, "which int32"), ", "), "which"
 }
 
-// facePlaces describes the places for documentation, by the suffix of the function's name.
-var facePlaces = map[string]string{
+// facePositionings describes the places for documentation, by the suffix of the function's name.
+var facePositionings = map[string]string{
 	"":         "at the individual pointer, which moves on",
 	"_at":      "from an offset on, in etypes of the view",
 	"_shared":  "at the shared pointer, which moves on",
@@ -108,7 +109,7 @@ func TransfersFace(fns []Function) (string, error) {
 		if m[3] == "write" {
 			does = "writes b"
 		}
-		says := fmt.Sprintf("%s %s %s", name, does, facePlaces[m[4]])
+		says := fmt.Sprintf("%s %s %s", name, does, facePositionings[m[4]])
 		if strings.Contains(p.Small.Name, "_all") {
 			says += ". All members call it"
 		}

@@ -24,11 +24,11 @@ int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
 	text := Transfers(fns)
 	for _, want := range []string{
 		"//export abiFileIwriteAt\nfunc abiFileIwriteAt(fh uintptr, offset int64, buf uintptr, count int64, datatype uintptr, request uintptr, which int32) int32 {\n" +
-			"\treturn beginFile(\"File_iwrite_at\", which, fh, file.Access{Place: file.At, Offset: offset, Write: true}, transfer{buf, count, datatype}, request)\n}\n",
-		"\treturn splitFile(\"File_read_ordered_begin\", which, fh, file.Access{Place: file.Ordered}, transfer{buf, count, datatype})\n",
+			"\treturn beginFile(\"File_iwrite_at\", which, fh, file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, transfer{buf, count, datatype}, request)\n}\n",
+		"\treturn splitFile(\"File_read_ordered_begin\", which, fh, file.Access{Positioning: file.AtSharedPointerOrdered}, transfer{buf, count, datatype})\n",
 		"func abiFileReadOrderedEnd(fh uintptr, buf uintptr, status uintptr) int32 {\n\treturn endSplit(\"File_read_ordered_end\", fh, status)\n}\n",
-		"\treturn moveFile(\"File_write_shared\", which, fh, file.Access{Place: file.Shared, Write: true}, transfer{buf, count, datatype}, status)\n",
-		"\treturn moveFile(\"File_read_all\", which, fh, file.Access{Place: file.Own, All: true}, transfer{buf, count, datatype}, status)\n",
+		"\treturn moveFile(\"File_write_shared\", which, fh, file.Access{Positioning: file.AtSharedPointer, Write: true}, transfer{buf, count, datatype}, status)\n",
+		"\treturn moveFile(\"File_read_all\", which, fh, file.Access{Positioning: file.AtIndividualPointer, All: true}, transfer{buf, count, datatype}, status)\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks\n%s\nIt is:\n%s", want, text)
@@ -60,11 +60,11 @@ int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
 	text = unmeasured(text)
 	for _, want := range []string{
 		"// IwriteAt begins WriteAt (MPI_File_iwrite_at).\nfunc (f *File) IwriteAt(offset int64, b Buffer) (Request, error) {\n" +
-			"\tr1, err := file.Call(\"IwriteAt\", f.in(), func(f *file.File) (proc.Request, error) {\n\t\treturn f.Begin(file.Access{Place: file.At, Offset: offset, Write: true}, proc.Buffer(b), nil)\n\t})\n\treturn Request(r1), err\n}\n",
+			"\tr1, err := file.Call(\"IwriteAt\", f.in(), func(f *file.File) (proc.Request, error) {\n\t\treturn f.Begin(file.Access{Positioning: file.AtOffset, Offset: offset, Write: true}, proc.Buffer(b), nil)\n\t})\n\treturn Request(r1), err\n}\n",
 		"func (f *File) ReadOrderedBegin(b Buffer) error {\n" +
-			"\terr := file.Do(\"ReadOrderedBegin\", f.in(), func(f *file.File) error { return f.Split(file.Access{Place: file.Ordered}, proc.Buffer(b), nil) })\n\treturn err\n}\n",
+			"\terr := file.Do(\"ReadOrderedBegin\", f.in(), func(f *file.File) error {\n\t\treturn f.Split(file.Access{Positioning: file.AtSharedPointerOrdered}, proc.Buffer(b), nil)\n\t})\n\treturn err\n}\n",
 		"which moves on. All members call it (MPI_File_read_all).\nfunc (f *File) ReadAll(b Buffer) (Status, error) {\n" +
-			"\tr1, err := file.Call(\"ReadAll\", f.in(), func(f *file.File) (proc.Status, error) {\n\t\treturn f.Move(file.Access{Place: file.Own, All: true}, proc.Buffer(b), nil)\n\t})\n\treturn Status(r1), err\n}\n",
+			"\tr1, err := file.Call(\"ReadAll\", f.in(), func(f *file.File) (proc.Status, error) {\n\t\treturn f.Move(file.Access{Positioning: file.AtIndividualPointer, All: true}, proc.Buffer(b), nil)\n\t})\n\treturn Status(r1), err\n}\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks\n%s\nIt is:\n%s", want, text)

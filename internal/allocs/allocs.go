@@ -8,9 +8,10 @@ import (
 	"runtime/metrics"
 )
 
-// MaxError is the maximum error of Bytes, in bytes. The runtime counts small objects when it continues
-// with the next span of their size, or when it collects garbage: then objects count that were there
-// before. There are 136 kinds of spans, of 8 to 32 KiB, for each thread that runs Go code.
+// MaxError is the maximum error of Bytes, in bytes. The runtime counts small objects when it
+// continues with the next span of their size, or when it collects garbage: then objects count that
+// were there before. There are 136 kinds of spans, of 8 to 32 KiB, for each thread that runs Go
+// code.
 const MaxError = 8 << 20
 
 // Bytes runs f and returns about how many bytes f has allocated, freed ones included. Allocations

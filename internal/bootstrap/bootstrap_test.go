@@ -32,7 +32,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-func TestPlacesAreOneWord(t *testing.T) {
+func TestAddressesAreOneWord(t *testing.T) {
 	p := NodeAddress{Socket: "impi-X", Address: netip.MustParseAddr("fd00::1"), Head: "[fd00::1]:80", Secret: "S", Server: "[fd00::1]:81"}
 	text, err := p.Encode()
 	if err != nil || strings.ContainsAny(text, " ;\n") || len(text) > 250 {
@@ -52,7 +52,7 @@ func TestPlacesAreOneWord(t *testing.T) {
 		`{"socket":"s","head":"10.0.0.1:1","secret":"x","address":"10.0.0.1"}`: {0, 2, "the server are"},
 		`{"socket":"s","head":"10.0.0.1:1","address":"10.0.0.1"}`:              {0, 2, "does not say where the head"},
 		`{"socket":"s","address":"10.0.0"}`:                                    {1, 2, "cannot be read"},
-		strings.Repeat("x", maxPlace+1):                                        {0, 1, "more than 1024"},
+		strings.Repeat("x", maxAddress+1):                                      {0, 1, "more than 1024"},
 	} {
 		if p, err := DecodeNodeAddress(text, c.block, c.blocks); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.60q: %+v, %v, want %q", text, p, err, c.says)
@@ -108,7 +108,7 @@ func serving(t *testing.T, o Order) (n *Node, starter *line, err error) {
 	}
 	if o.Version != version || len(o.Blocks) == 0 || o.Blocks[0].First != 0 || o.Self >= len(o.Blocks) {
 		var p NodeAddress
-		if err := starter.receive(&p, maxPlace); err != nil || p.Problem == "" {
+		if err := starter.receive(&p, maxAddress); err != nil || p.Problem == "" {
 			t.Errorf("%+v, %v, want a problem", p, err)
 		}
 	}
@@ -140,18 +140,18 @@ func TestProcsAreLetIn(t *testing.T) {
 	opened := make(chan error, 1)
 	go func() { opened <- n.Open(func() (netip.Addr, error) { return address, nil }) }()
 	var p NodeAddress
-	if err := errors.Join(starter.receive(&p, maxPlace), <-opened); err != nil || p.Address != address || p.Head != "" {
+	if err := errors.Join(starter.receive(&p, maxAddress), <-opened); err != nil || p.Address != address || p.Head != "" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	type result struct {
-		places []NodeAddress
-		procs  []Proc
-		err    error
+		addresses []NodeAddress
+		procs     []Proc
+		err       error
 	}
 	got := make(chan result, 1)
 	go func() {
 		var r result
-		r.places, r.procs, r.err = n.Gather(context.Background(), time.Hour)
+		r.addresses, r.procs, r.err = n.Gather(context.Background(), time.Hour)
 		got <- r
 	}()
 	say := func(m wireup.Message) *wireup.Conn {
@@ -178,7 +178,7 @@ func TestProcsAreLetIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := <-got
-	if r.err != nil || len(r.places) != 2 || len(r.procs) != 2 {
+	if r.err != nil || len(r.addresses) != 2 || len(r.procs) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	for i, c := range []*wireup.Conn{first, late} {
@@ -227,7 +227,7 @@ func TestGatherEndsWithItsStarter(t *testing.T) {
 			}
 			go func() { _ = n.Open(nil) }()
 			var p NodeAddress
-			if err := starter.receive(&p, maxPlace); err != nil {
+			if err := starter.receive(&p, maxAddress); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancelCause(context.Background())
@@ -252,7 +252,7 @@ func TestLinesAreBounded(t *testing.T) {
 	defer b.Close()
 	go func() { _, _ = a.Write([]byte(strings.Repeat("x", 10<<10))) }()
 	var p NodeAddress
-	if err := newLine(b).receive(&p, maxPlace); err == nil || !strings.Contains(err.Error(), "more than 1024") {
+	if err := newLine(b).receive(&p, maxAddress); err == nil || !strings.Contains(err.Error(), "more than 1024") {
 		t.Error(err)
 	}
 }

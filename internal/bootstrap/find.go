@@ -14,8 +14,8 @@ const NodeVariable = "IMPI_NODE"
 
 const nodeName = "impi-node"
 
-// findNode looks for impi-node: what the variable names, beside the program, in bin beside the folder of
-// the C library, or in PATH.
+// findNode looks for impi-node: what the variable names, beside the program, in bin beside the
+// folder of the C library, or in PATH.
 func findNode() (string, error) {
 	if path := os.Getenv(NodeVariable); path != "" {
 		if err := executable(path); err != nil {

@@ -148,17 +148,17 @@ func (m *Managed) join() error {
 		return err
 	}
 	if m.node != nil {
-		if err := m.tellPlaces(blocks); err != nil {
+		if err := m.tellAddresses(blocks); err != nil {
 			return err
 		}
 	}
-	place, err := m.placeOf(blocks, self)
+	address, err := m.addressOf(blocks, self)
 	if err != nil {
 		return err
 	}
-	m.survives = place.Survive
+	m.survives = address.Survive
 	var pid int
-	if m.Control, pid, err = wireup.Attach(place.Socket); err != nil {
+	if m.Control, pid, err = wireup.Attach(address.Socket); err != nil {
 		return fmt.Errorf("the node of rank %d, which rank %d has started: %w", me.Rank, blocks[self].First, err)
 	}
 	if m.survives && m.node == nil {
@@ -219,7 +219,7 @@ func (m *Managed) start(program string, o Order) error {
 	m.node = newLine(ours)
 	var p NodeAddress
 	if err = m.node.send(o); err == nil {
-		err = m.node.receive(&p, maxPlace)
+		err = m.node.receive(&p, maxAddress)
 	}
 	if err != nil {
 		return fmt.Errorf("%s does not say where it is; is it of the same release as the program? %w", program, err)
@@ -236,7 +236,7 @@ func (m *Managed) start(program string, o Order) error {
 
 func keyOf(block int) string { return "impi-node-" + strconv.Itoa(block) }
 
-func (m *Managed) placeOf(blocks []Block, block int) (p NodeAddress, err error) {
+func (m *Managed) addressOf(blocks []Block, block int) (p NodeAddress, err error) {
 	text, found, err := m.manager.Get(keyOf(block), blocks[block].First)
 	if err == nil && !found {
 		err = errors.New("it is not in PMI's key-value space")
@@ -247,18 +247,18 @@ func (m *Managed) placeOf(blocks []Block, block int) (p NodeAddress, err error) 
 	return DecodeNodeAddress(text, block, len(blocks))
 }
 
-func (m *Managed) tellPlaces(blocks []Block) error {
-	places := make([]NodeAddress, len(blocks))
+func (m *Managed) tellAddresses(blocks []Block) error {
+	addresses := make([]NodeAddress, len(blocks))
 	for i := range blocks {
 		var err error
-		if places[i], err = m.placeOf(blocks, i); err != nil {
+		if addresses[i], err = m.addressOf(blocks, i); err != nil {
 			return err
 		}
-		if places[i].Survive != places[0].Survive {
+		if addresses[i].Survive != addresses[0].Survive {
 			return fmt.Errorf("%s is not the same at ranks %d and %d: give it to all ranks", SurviveVariable, blocks[0].First, blocks[i].First)
 		}
 	}
-	if err := m.node.send(places); err != nil {
+	if err := m.node.send(addresses); err != nil {
 		return fmt.Errorf("the node is gone: %w", err)
 	}
 	return nil
@@ -290,13 +290,14 @@ func (m *Managed) awaitNode() {
 
 // Finalize leaves the job, once the process has told its node that it is done: the process that has
 // started the node waits for its end, so that nothing is left when all processes have ended. In a
-// job that survives losses all processes wait for the ends of their nodes: that process may be lost, and
-// the last words of its node with it, as a process manager may end a step when its processes have ended.
+// job that survives losses all processes wait for the ends of their nodes: that process may be
+// lost, and the last words of its node with it, as a process manager may end a step when its
+// processes have ended.
 func (m *Managed) Finalize() error {
 	m.awaitNode()
 	var o outcome
 	if m.node != nil {
-		if err := m.node.receive(&o, maxPlace); err != nil {
+		if err := m.node.receive(&o, maxAddress); err != nil {
 			return fmt.Errorf("the node is gone: %w", err)
 		}
 		if o.Status != 0 {

@@ -87,9 +87,10 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 	return n.line.send(n.place)
 }
 
-// Gather returns the places of all blocks, and the procs of this one in their order, when all are
-// there. A rank may come to MPI_Init as late as it likes; once all ranks have, limit is the maximum
-// time for their connections. It gives up when ctx ends, or the process that has started this one.
+// Gather returns the node addresses of all blocks, and the procs of this one in their order, when
+// all are there. A rank may come to MPI_Init as late as it likes; once all ranks have, limit is the
+// maximum time for their connections. It gives up when ctx ends, or the process that has started
+// this one.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]NodeAddress, []Proc, error) {
 	defer func() { _ = n.listener.Close() }()
 	if n.server != nil {
@@ -126,8 +127,8 @@ type answer struct {
 	err    error
 }
 
-// hearStarter receives the places of the blocks, after which procs have limit to connect, and
-// notices the end of the process that has started this node.
+// hearStarter receives the node addresses of the blocks, after which procs have limit to connect,
+// and notices the end of the process that has started this node.
 func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel context.CancelCauseFunc) {
 	var a answer
 	a.err = n.line.receive(&a.places, maxLine)
@@ -146,7 +147,7 @@ func (n *Node) hearStarter(told chan<- answer, limit time.Duration, cancel conte
 	late := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%v have passed since all were in MPI_Init", limit)) })
 	defer late.Stop()
 	told <- a
-	err := n.line.receive(new(NodeAddress), maxPlace) // no message follows, but its end is seen
+	err := n.line.receive(new(NodeAddress), maxAddress) // no message follows, but its end is seen
 	cancel(ended(err))
 }
 
@@ -159,7 +160,7 @@ func closeAll(procs []Proc) {
 }
 
 func (n *Node) admit(c *net.UnixConn, procs []Proc, block Block) error {
-	a, err := wireup.Admit(c)
+	a, err := wireup.ReceiveAttach(c)
 	if err != nil {
 		return err
 	}

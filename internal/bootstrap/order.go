@@ -16,14 +16,14 @@ const (
 	OrderFD = 3
 )
 
-// version is that of what first ranks and nodes say to each other. Program and impi-node may come from
-// different builds.
+// version is that of what first ranks and nodes say to each other. Program and impi-node may come
+// from different builds.
 const version = 1
 
 // Bounds of what is read.
 const (
-	maxPlace = 1 << 10  // bytes of a NodeAddress
-	maxLine  = 64 << 20 // of a message to a node: a NodeAddress for each block
+	maxAddress = 1 << 10  // bytes of a NodeAddress
+	maxLine    = 64 << 20 // of a message to a node: a NodeAddress for each block
 )
 
 // Block is some ranks in a row that are on one machine.
@@ -84,13 +84,13 @@ func (p *NodeAddress) Encode() (string, error) {
 	return string(b), err
 }
 
-// DecodeNodeAddress parses the place that Encode has written, for the node of a block.
+// DecodeNodeAddress parses the address that Encode has written, for the node of a block.
 func DecodeNodeAddress(text string, block, blocks int) (p NodeAddress, err error) {
-	if len(text) > maxPlace {
-		return p, fmt.Errorf("the place of block %d has %d bytes, more than %d", block, len(text), maxPlace)
+	if len(text) > maxAddress {
+		return p, fmt.Errorf("the node address of block %d has %d bytes, more than %d", block, len(text), maxAddress)
 	}
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return p, fmt.Errorf("the place of block %d, %.80q, cannot be read: %w", block, text, err)
+		return p, fmt.Errorf("the node address of block %d, %.80q, cannot be read: %w", block, text, err)
 	}
 	if blocks > 1 && block == 0 {
 		_, head := netip.ParseAddrPort(p.Head)
@@ -100,7 +100,7 @@ func DecodeNodeAddress(text string, block, blocks int) (p NodeAddress, err error
 		}
 	}
 	if p.Socket == "" || blocks > 1 && !p.Address.IsValid() {
-		return p, fmt.Errorf("the place of block %d lacks a socket or an address: %.80q", block, text)
+		return p, fmt.Errorf("the node address of block %d lacks a socket or an address: %.80q", block, text)
 	}
 	return p, nil
 }

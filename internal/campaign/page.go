@@ -13,8 +13,8 @@ import (
 
 const head = `# Campaigns
 
-See here how much was searched for faults that tests of some minutes do not show, and what was found.
-Each search goes on where it stopped, at any commit: ` + "`make campaign`" + ` for ten minutes of all
+See here how much was searched for faults that tests of some minutes do not show, and what was
+found. Each search goes on where it stopped, at any commit: ` + "`make campaign`" + ` for ten minutes of all
 of them, ` + "`make campaign WHAT=calls BUDGET=2h`" + ` for two hours of one. It ends with status 1 if
 it has found something new. [campaign.json](campaign.json) has what this page is made of.
 

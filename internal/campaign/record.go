@@ -1,6 +1,7 @@
 // Package campaign keeps what the long searches for faults have covered and found: simulated seeds,
-// failed system calls, fuzzing and killed processes. The searches go on over months in pieces of some
-// minutes; docs/campaign.json has what is done, and docs/campaign.md is the page that is made of it.
+// failed system calls, fuzzing and killed processes. The searches go on over months in pieces of
+// some minutes; docs/campaign.json has what is done, and docs/campaign.md is the page that is made
+// of it.
 package campaign
 
 import (

@@ -111,7 +111,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPublished: docs/campaign.md is made of docs/campaign.json, which is of commits that anybody can look at.
+// TestPublished: docs/campaign.md is made of docs/campaign.json, which is of commits that anybody
+// can look at.
 func TestPublished(t *testing.T) {
 	r, err := Read("../../docs/campaign.json")
 	if err != nil {

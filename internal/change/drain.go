@@ -43,7 +43,7 @@ func DrainCommand() *cmdline.Command {
 	c.Flags.StringVar(&o.transport, "transport", "", "")
 	c.Flags.BoolVar(&o.undrain, "undrain", false, "")
 	c.Check = func(args []string) error {
-		if err := cmdline.Exactly(1, "one host, by its address or name in the job file")(args); err != nil {
+		if err := cmdline.ExactArgs(1, "one host, by its address or name in the job file")(args); err != nil {
 			return err
 		}
 		return o.check(nil)
@@ -90,11 +90,11 @@ func (o *drainOptions) node() (*links.FoundNode, error) {
 	for _, f := range found {
 		names = append(names, fmt.Sprintf("%s (ID %s)", f.About.Job, cmp.Or(f.About.ID, "not known yet")))
 	}
-	return nil, cmdline.Wrong(fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", ")))
+	return nil, cmdline.UsageError(fmt.Errorf("%d jobs have a host %s; choose one by -job ID: %s", len(found), o.host, strings.Join(names, ", ")))
 }
 
-// elsewhere returns an error that says where to run the command if the host is of a site none of whose nodes
-// is found on this machine.
+// elsewhere returns an error that says where to run the command if the host is of a site none of
+// whose nodes is found on this machine.
 func (o *drainOptions) elsewhere(found []links.FoundNode) error {
 	for i := range found {
 		f := &found[i]

@@ -77,7 +77,7 @@ func (o *common) find() ([]links.FoundNode, error) {
 		for _, j := range jobs {
 			names = append(names, fmt.Sprintf("%s (ID %s, node %d)", j[0].About.Job, cmp.Or(j[0].About.ID, "not known yet"), j[0].About.PID))
 		}
-		return nil, cmdline.Wrong(fmt.Errorf("%d jobs run here; choose one by -job ID, or all by -all: %s", len(jobs), strings.Join(names, ", ")))
+		return nil, cmdline.UsageError(fmt.Errorf("%d jobs run here; choose one by -job ID, or all by -all: %s", len(jobs), strings.Join(names, ", ")))
 	}
 	return found, nil
 }
@@ -156,8 +156,8 @@ func printJSON(v any, status int, out io.Writer) (int, error) {
 	return status, nil
 }
 
-// print writes what has changed, and on errs what is wrong. Lines that are the same at all hosts are
-// written once.
+// print writes what has changed, and on errs what is wrong. Lines that are the same at all hosts
+// are written once.
 func (r *result) print(out, errs io.Writer) {
 	title := "site " + r.Site
 	if r.Error != "" {

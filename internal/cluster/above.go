@@ -94,8 +94,8 @@ func (a *above) connect(ctx context.Context) error {
 // Remedy is the advice where a host cannot reach its parent.
 const Remedy = "in a site of many hosts, some accept connections of others at free TCP ports: remove firewalls between them, or choose their addresses by network = \"10.77.0.0/16\" in the site block"
 
-// unreached says that no connection was made to the head, host 0, or to a parent that has said where
-// it listens.
+// unreached says that no connection was made to the head, host 0, or to a parent that has said
+// where it listens.
 type unreached struct {
 	host  int
 	began time.Time // when the attempt began

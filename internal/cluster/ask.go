@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// maxQuestion is the size of the largest question in bytes: it shares a connection with the signs of life.
+// maxQuestion is the size of the largest question in bytes: it shares a connection with the signs
+// of life.
 const maxQuestion = 192 << 10
 
 // Errors of questions.

@@ -102,7 +102,8 @@ func TestCertificatesThatAreNotAccepted(t *testing.T) {
 	}
 }
 
-// TestWithoutAReport: a host that does not accept the head ends with the reason if it cannot tell it.
+// TestWithoutAReport: a host that does not accept the head ends with the reason if it cannot tell
+// it.
 func TestWithoutAReport(t *testing.T) {
 	ca := pkitest.Authority(t)
 	s := newSite(t, 2, 2)
@@ -116,7 +117,8 @@ func TestWithoutAReport(t *testing.T) {
 	s.close()
 }
 
-// TestWithoutACertificate: who has the secret and no certificate may say who it is, and nothing else.
+// TestWithoutACertificate: who has the secret and no certificate may say who it is, and nothing
+// else.
 func TestWithoutACertificate(t *testing.T) {
 	ca := pkitest.Authority(t)
 	s := newSite(t, 2, 2)
@@ -175,8 +177,9 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestCertificatesReplaced: when hosts have got certificates of another CA, one after the other, the
-// connections between them are made anew with those, and nothing of what is under way on them is lost.
+// TestCertificatesReplaced: when hosts have got certificates of another CA, one after the other,
+// the connections between them are made anew with those, and nothing of what is under way on them
+// is lost.
 func TestCertificatesReplaced(t *testing.T) {
 	before, after := pkitest.Authority(t), pkitest.Authority(t)
 	s := newSite(t, 3, 1) // a chain

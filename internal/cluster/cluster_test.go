@@ -363,8 +363,8 @@ func TestLostHost(t *testing.T) {
 	s.close()
 }
 
-// TestGoesOnWithoutHosts: a site that goes on finishes without a host and those below it, which have lost their
-// parent and cannot.
+// TestGoesOnWithoutHosts: a site that goes on finishes without a host and those below it, which
+// have lost their parent and cannot.
 func TestGoesOnWithoutHosts(t *testing.T) {
 	s := newSite(t, 7, 2)
 	s.begin()
@@ -498,8 +498,8 @@ func TestWhoMayNotCome(t *testing.T) {
 	}
 }
 
-// TestHostThatCannotBePart tells the head why, and hears how the job has ended; so do those that are
-// not there yet, for which the head waits.
+// TestHostThatCannotBePart tells the head why, and hears how the job has ended; so do those that
+// are not there yet, for which the head waits.
 func TestHostThatCannotBePart(t *testing.T) {
 	s := newSite(t, 4, 1) // host 2's parent never comes
 	if err := errors.Join(s.open(0)); err != nil {
@@ -774,9 +774,9 @@ func TestSeeks(t *testing.T) {
 	s.hosts[0].Close(0)
 }
 
-// TestUnreachedParent: a host that does not reach its parent, which has said where it listens, has the
-// head end the start with both addresses. The clock is that of the test: what is waited for is long
-// before the head's own limit.
+// TestUnreachedParent: a host that does not reach its parent, which has said where it listens, has
+// the head end the start with both addresses. The clock is that of the test: what is waited for is
+// long before the head's own limit.
 func TestUnreachedParent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSiteInMemory(t, 3, 1)
@@ -816,8 +816,8 @@ func TestUnreachedParent(t *testing.T) {
 	})
 }
 
-// TestUnreachedHead: a host that knows that its head listens gives up where it does not reach it; one
-// that does not know waits.
+// TestUnreachedHead: a host that knows that its head listens gives up where it does not reach it;
+// one that does not know waits.
 func TestUnreachedHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSiteInMemory(t, 2, 1)

@@ -57,8 +57,8 @@ type Owner interface {
 	Waits(hosts []int)
 	// Fails is called at the head with a host's report about the end of the job.
 	Fails(host int, report []byte)
-	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it went
-	// well.
+	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it
+	// went well.
 	JobEnded(report []byte)
 	// Signal is called with a signal for the procs.
 	Signal(number int)
@@ -250,8 +250,8 @@ func (h *Host) Report(ctx context.Context, own []byte) (job []byte, err error) {
 	}
 }
 
-// ReachedBy reports, at the head, whether a host has connected to it, even if it is gone again.
-func (h *Host) ReachedBy(host int) bool {
+// HasConnected reports, at the head, whether a host has connected to it, even if it is gone again.
+func (h *Host) HasConnected(host int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.called[host]
@@ -293,8 +293,8 @@ func (h *Host) Signal(number int) {
 // Stop makes, at the head, all other hosts also end whatever outlives the job.
 func (h *Host) Stop() { h.tellBelow(&proto.Down{Word: &proto.Down_Stop{Stop: &proto.Nothing{}}}) }
 
-// KeepParents reports repeatedly, until leave is called, that procs here outlive the job, so that the
-// hosts above stay for their output.
+// KeepParents reports repeatedly, until leave is called, that procs here outlive the job, so that
+// the hosts above stay for their output.
 func (h *Host) KeepParents() (leave func()) {
 	if h.up == nil {
 		return func() {}
@@ -315,8 +315,8 @@ func (h *Host) KeepParents() (leave func()) {
 	return func() { close(quit) }
 }
 
-// AwaitLateHosts waits, at the head after End, until the hosts that are missing have come and were sent
-// the job's result, at most for limit.
+// AwaitLateHosts waits, at the head after End, until the hosts that are missing have come and were
+// sent the job's result, at most for limit.
 func (h *Host) AwaitLateHosts(limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()

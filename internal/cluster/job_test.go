@@ -56,8 +56,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestJobsAreSmall: what a host gets grows by hosts, and for procs by a card's number where they have
-// several, and by a pid where these are not consecutive.
+// TestJobsAreSmall: what a host gets grows by hosts, and for procs by a card's number where they
+// have several, and by a pid where these are not consecutive.
 func TestJobsAreSmall(t *testing.T) {
 	few, _ := EncodeJob(testJob(64, 2), [startup.TokenSize]byte{})
 	many, _ := EncodeJob(testJob(64, 128), [startup.TokenSize]byte{})

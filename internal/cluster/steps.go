@@ -49,7 +49,7 @@ func (h *Host) step(s membership.Step) (later func()) {
 			}
 		}
 	case membership.Report:
-		h.up.tell(neighbour.Up(s))
+		h.up.tell(neighbour.ToParent(s))
 	case membership.Complete:
 		for _, x := range s.Parts {
 			h.parts = append(h.parts, x.Data)
@@ -59,11 +59,11 @@ func (h *Host) step(s membership.Step) (later func()) {
 		if head {
 			return func() { h.cfg.Owner.Waits(s.Hosts) }
 		}
-		h.up.tell(neighbour.Up(s))
+		h.up.tell(neighbour.ToParent(s))
 	case membership.Finished:
 		close(h.finished)
 		if !head {
-			h.up.tell(neighbour.Up(s))
+			h.up.tell(neighbour.ToParent(s))
 		}
 	case membership.Lost:
 		h.forget(s.Hosts[0])

@@ -1,5 +1,5 @@
-// Package cmdline has the command lines of all programs of this repository: commands with their flags, what
-// runs them, and what is made of them: completions for shells and man pages.
+// Package cmdline has the command lines of all programs of this repository: commands with their
+// flags, what runs them, and what is made of them: completions for shells and man pages.
 package cmdline
 
 import (
@@ -22,14 +22,14 @@ func first(args []string, words ...string) bool {
 	return len(args) > 0 && slices.Contains(words, args[0])
 }
 
-// Interruptible returns a context that ends when SIGINT or SIGTERM comes. After stop these signals end
-// the process again.
+// Interruptible returns a context that ends when SIGINT or SIGTERM comes. After stop these signals
+// end the process again.
 func Interruptible() (ctx context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 }
 
-// Main runs a program that SIGINT and SIGTERM interrupt, and ends the process with the status that it
-// returns.
+// Main runs a program that SIGINT and SIGTERM interrupt, and ends the process with the status that
+// it returns.
 func Main(run func(ctx context.Context) int) {
 	ctx, _ := Interruptible()
 	os.Exit(run(ctx))

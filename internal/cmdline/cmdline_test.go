@@ -21,8 +21,8 @@ func TestFirstWord(t *testing.T) {
 	}
 }
 
-// TestExecute: which command gets which arguments, with one dash and with two, and what is said of wrong
-// ones.
+// TestExecute: which command gets which arguments, with one dash and with two, and what is said of
+// wrong ones.
 func TestExecute(t *testing.T) {
 	root := sample()
 	for line, want := range map[string]string{

@@ -50,9 +50,9 @@ func NewFlags() *flag.FlagSet {
 	return f
 }
 
-// Exactly returns the Check of a command that has exactly n arguments; what describes them in the
+// ExactArgs returns the Check of a command that has exactly n arguments; what describes them in the
 // message.
-func Exactly(n int, what string) func(args []string) error {
+func ExactArgs(n int, what string) func(args []string) error {
 	return func(args []string) error {
 		if len(args) != n {
 			return fmt.Errorf("give %s, not %d", what, len(args))
@@ -66,13 +66,13 @@ type wrong struct{ error }
 
 func (w wrong) Unwrap() error { return w.error }
 
-// Wrong marks an error that Run returns as one of the command line: the status is StatusUsage, and
-// the message says how to get help.
-func Wrong(err error) error { return wrong{err} }
+// UsageError marks an error that Run returns as one of the command line: the status is StatusUsage,
+// and the message says how to get help.
+func UsageError(err error) error { return wrong{err} }
 
 // NeedsCommand is the Run of a command that does nothing without a subcommand.
 func (c *Command) NeedsCommand([]string, io.Writer, io.Writer) (int, error) {
-	return 0, Wrong(fmt.Errorf("give a command: %s", strings.Join(c.known(), ", ")))
+	return 0, UsageError(fmt.Errorf("give a command: %s", strings.Join(c.known(), ", ")))
 }
 
 // Execute runs a program with its arguments, and returns the exit status.
@@ -125,8 +125,8 @@ func (c *Command) find(name string) *Command {
 	return nil
 }
 
-// Parse reads and checks flags, and returns the other arguments. The error is flag.ErrHelp if they ask for
-// help.
+// Parse reads and checks flags, and returns the other arguments. The error is flag.ErrHelp if they
+// ask for help.
 func (c *Command) Parse(args []string) (rest []string, err error) {
 	rest, err = c.parse(args)
 	switch {

@@ -82,8 +82,8 @@ complete -o filenames -F %s %s
 	return b.String()
 }
 
-// zsh is bash's function with what zsh has for descriptions. The file is read when zsh completes the first
-// time, as the function that completes, or by source.
+// zsh is bash's function with what zsh has for descriptions. The file is read when zsh completes
+// the first time, as the function that completes, or by source.
 func zsh(root *Command) string {
 	name := "_" + strings.ReplaceAll(root.Name, "-", "_")
 	var b strings.Builder

@@ -72,16 +72,16 @@ func TestManPage(t *testing.T) {
 	}
 }
 
-// completions are what shells propose for lines, in a folder with the files a.hcl, red.txt and the folder
-// sub.
+// completions are what shells propose for lines, in a folder with the files a.hcl, red.txt and the
+// folder sub.
 var completions = map[string]string{
 	"prog s": "show", "prog -": "-n -quiet", "prog m": "make", "prog show ": "all list", "prog show list -j": "-job -json",
 	"prog show list -job a": "a.hcl", "prog show all -colour-of-text r": "red", "prog make -in s": "sub", "prog make -json": "",
 	"prog make a": "a.hcl", "prog show list a": "", "prog make x -": "-in", "prog -n ": "", "prog -quiet -": "-n -quiet",
 }
 
-// captured has a zsh in a terminal complete, which prints what it would show. The file is read by it when it
-// completes the first time.
+// captured has a zsh in a terminal complete, which prints what it would show. The file is read by
+// it when it completes the first time.
 const captured = `zmodload zsh/zpty && zpty z zsh -f -i || exit 1
 zpty -w z 'PS1=; fpath=($PWD/functions $fpath); autoload -U compinit; compinit -u -D
 compadd() {

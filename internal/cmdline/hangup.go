@@ -19,8 +19,8 @@ func HangupReloads() bool {
 	return err == nil && !hasTerminal(stat)
 }
 
-// hasTerminal reports whether a line of /proc/PID/stat is of a process with a controlling terminal, and
-// says so too if the line cannot be read.
+// hasTerminal reports whether a line of /proc/PID/stat is of a process with a controlling terminal,
+// and says so too if the line cannot be read.
 func hasTerminal(stat []byte) bool {
 	_, after, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(")")) // after the name, which may contain anything
 	fields := bytes.Fields(after)

@@ -72,7 +72,8 @@ func TestProgramsSayWhatTheyAre(t *testing.T) {
 	checkPages(t, ask)
 }
 
-// checkPages wants the man page of each program and command to be complete, and no wider than a screen.
+// checkPages wants the man page of each program and command to be complete, and no wider than a
+// screen.
 func checkPages(t *testing.T, ask func(string, ...string) (int, string, string)) {
 	t.Helper()
 	share := t.TempDir()

@@ -35,7 +35,8 @@ const (
 	install    = "install"
 )
 
-// WantsInstall reports whether a program is called by make install: with "completion install FOLDER".
+// WantsInstall reports whether a program is called by make install: with "completion install
+// FOLDER".
 func WantsInstall(args []string) bool {
 	return len(args) == 3 && args[0] == completion && args[1] == install
 }

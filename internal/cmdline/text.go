@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// entry is what a help text says of a flag, on a line of its own: two blanks, its names, its value, two
-// blanks or more, and the text.
+// entry is what a help text says of a flag, on a line of its own: two blanks, its names, its value,
+// two blanks or more, and the text.
 type entry struct {
 	names       []string // without dashes
 	value, text string
@@ -43,8 +43,8 @@ func entries(help string) (list []entry) {
 	return list
 }
 
-// Wrap breaks the lines of flags in a help text that are wider than most columns. What follows a flag goes on
-// below it, as far to the right as it begins.
+// Wrap breaks the lines of flags in a help text that are wider than most columns. What follows a
+// flag goes on below it, as far to the right as it begins.
 func Wrap(help string, most int) string {
 	const tab = "    \t" // of package flag
 	var b strings.Builder

@@ -151,8 +151,8 @@ func (e *env) dial(n *node, address string) *proto.DialResponse {
 	return answer
 }
 
-// dialBriefly is dial for a link that the other side may not take: the plugin has time to say so before the case
-// has none left. number is the dial's, for the error.
+// dialBriefly is dial for a link that the other side may not take: the plugin has time to say so
+// before the case has none left. number is the dial's, for the error.
 func (e *env) dialBriefly(n *node, address string, number int) *proto.DialResponse {
 	call := n.request()
 	call.TimeoutMs = uint32((patience / 10).Milliseconds())

@@ -105,8 +105,8 @@ func (c *crashes) judge(res *Result) {
 	res.Verdict, res.Remedy = transporttest.Fail, crashRemedy
 }
 
-// crashRemedy is the remedy where a process has ended. That of the rule which it violates by that is for processes
-// that live.
+// crashRemedy is the remedy where a process has ended. That of the rule which it violates by that
+// is for processes that live.
 const crashRemedy = "find out why the process has ended, from what it wrote or with a debugger; " +
 	"what one link or one peer causes must be an error of that one"
 
@@ -114,13 +114,15 @@ const crashRemedy = "find out why the process has ended, from what it wrote or w
 // Python. A process that goes on after them has only logged them.
 var crashTexts = []string{"panic: ", "fatal error: ", "SIGSEGV", "terminate called", "Traceback ", "Fatal Python error"}
 
-// sanitized is what the sanitizers of C compilers write about an error, whether or not they end the process.
+// sanitized is what the sanitizers of C compilers write about an error, whether or not they end the
+// process.
 var sanitized = regexp.MustCompile(`^==\d+==ERROR: `)
 
 // crashLines is how many lines of a message are shown: a panic's text, and where it was.
 const crashLines = 12
 
-// crashIn finds a message about a crash in what a process has written; died: it has ended, and not in order.
+// crashIn finds a message about a crash in what a process has written; died: it has ended, and not
+// in order.
 func crashIn(lines []string, died bool) string {
 	for i, line := range lines {
 		crashed := func(words string) bool { return strings.HasPrefix(line, words) }
@@ -131,7 +133,8 @@ func crashIn(lines []string, died bool) string {
 	return ""
 }
 
-// crashOf is crashIn for a process that has ended in this way; without a message it is that, and the last lines.
+// crashOf is crashIn for a process that has ended in this way; without a message it is that, and
+// the last lines.
 func crashOf(how string, lines []string) string {
 	if text := crashIn(lines, true); text != "" {
 		return text
@@ -164,8 +167,8 @@ func (c *crashes) watch() func(host.Status) {
 	}
 }
 
-// settle waits, if the case has failed, until the plugin's supervisor has seen what may be the cause: the
-// end of the process.
+// settle waits, if the case has failed, until the plugin's supervisor has seen what may be the
+// cause: the end of the process.
 func (c *crashes) settle(p *host.Plugin) {
 	if !c.failed.Load() {
 		return

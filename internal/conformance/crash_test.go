@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// What a process logs and survives is no crash, whatever it looks like; what a sanitizer says is an error of it.
+// What a process logs and survives is no crash, whatever it looks like; what a sanitizer says is an
+// error of it.
 func TestWhatIsNoCrash(t *testing.T) {
 	for fault, verdict := range map[string]transporttest.Verdict{"banner": transporttest.Pass, "sanitizer": transporttest.Fail} {
 		r := judged(t, fault, "P-CALL-03|T-ORDER-03")
@@ -23,8 +24,8 @@ func TestWhatIsNoCrash(t *testing.T) {
 	}
 }
 
-// The end of a process is told with its status, under a node's client and under none, and the remedy is not the
-// one for processes that live.
+// The end of a process is told with its status, under a node's client and under none, and the
+// remedy is not the one for processes that live.
 func TestEndIsTold(t *testing.T) {
 	r := judged(t, "exits", "P-CALL-03|T-ORDER-03")
 	if r.Failed != 2 {

@@ -54,7 +54,8 @@ func TestEveryStart(t *testing.T) {
 	}
 }
 
-// Each data plane that is listed and not excluded has a failure of its own if the plugin does not start with it.
+// Each data plane that is listed and not excluded has a failure of its own if the plugin does not
+// start with it.
 func TestEveryPlaneHasToStart(t *testing.T) {
 	s := subject("")
 	s.Path = install(t, "impi-transport-tcp", `if [ -n "$PLUGIN_CLIENT_CERT" ]; then mkdir "$`+asSeen+`" || exit 3; fi; exec REAL`)

@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// queue is a transport, and a listener, whose links are accepted in the order in which they were dialled.
+// queue is a transport, and a listener, whose links are accepted in the order in which they were
+// dialled.
 type queue struct {
 	transports.Transport
 	transports.Listener
@@ -34,7 +35,8 @@ func (q queue) Accept(ctx context.Context) (link.Link, error) {
 	}
 }
 
-// A link of a try that was given up, and is accepted only during the next one, is not taken for that one's.
+// A link of a try that was given up, and is accepted only during the next one, is not taken for
+// that one's.
 func TestTriesAreToldApart(t *testing.T) {
 	q := queue{links: make(chan link.Link, 10)}
 	if again(t.Context(), 50*time.Millisecond, 1, q, never{q}) == nil {

@@ -126,7 +126,7 @@ func (r *runner) look() error {
 	site.Unconfined = r.s.Unconfined
 	site.StartSeconds = time.Since(begin).Seconds()
 	if u, err := p.Usage(); err == nil {
-		site.Takes(u)
+		site.SetUsage(u)
 	}
 	e := env{s: r.s, wait: patience, workDir: r.dir}
 	out := transporttest.Record(func(t transporttest.T) {
@@ -173,8 +173,8 @@ func NewSite(a host.About) *Site {
 	return site
 }
 
-// Takes records the machine's resources that the plugin's process uses.
-func (s *Site) Takes(u host.Usage) {
+// SetUsage records the machine's resources that the plugin's process uses.
+func (s *Site) SetUsage(u host.Usage) {
 	s.Resident, s.Own, s.CPUSeconds, s.Threads, s.Descriptors = u.Resident, u.Own, u.CPU.Seconds(), u.Threads, u.Descriptors
 }
 

@@ -64,7 +64,8 @@ func (w *twice) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// elsewhere puts what it reads one byte behind where it belongs, as a write to the wrong remote memory does.
+// elsewhere puts what it reads one byte behind where it belongs, as a write to the wrong remote
+// memory does.
 type elsewhere struct{ transports.Conn }
 
 func (w elsewhere) Read(b []byte) (int, error) {

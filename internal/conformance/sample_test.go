@@ -19,8 +19,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// connFaults make a connection with a fault of one that is sound. A plugin with one of them passes bytes
-// on by itself.
+// connFaults make a connection with a fault of one that is sound. A plugin with one of them passes
+// bytes on by itself.
 var connFaults = map[string]func(transports.Conn) transports.Conn{
 	"sound conn":       func(c transports.Conn) transports.Conn { return c },
 	"promises fd":      func(c transports.Conn) transports.Conn { return c },
@@ -315,7 +315,8 @@ func TestConnFaultsAreFound(t *testing.T) {
 	}
 }
 
-// Dials that take long, each within its time, do not hang although all together take longer than a case waits.
+// Dials that take long, each within its time, do not hang although all together take longer than a
+// case waits.
 func TestLateDialsDoNotHang(t *testing.T) {
 	r, err := Run(t.Context(), subject("late"), Options{Run: regexp.MustCompile("P-LIFE-05"), Planes: onlyFD, patience: hasty})
 	if err != nil {

@@ -41,8 +41,8 @@ func (t trust) lost() bool { return t.hung >= hungMany }
 const slowEnd = 4 * time.Second
 
 // saw counts a case that has hung: it has failed and might wait so long. One whose processes
-// did not end in time counts too, but only if the verdict is known: what a busy machine makes slow must
-// not leave rules untried.
+// did not end in time counts too, but only if the verdict is known: what a busy machine makes slow
+// must not leave rules untried.
 func (t *trust) saw(out transporttest.Outcome, waited, ending time.Duration) {
 	t.failed = t.failed || out.Verdict == transporttest.Fail
 	if out.Verdict == transporttest.Fail && out.Took >= waited/2 || t.failed && ending >= slowEnd {

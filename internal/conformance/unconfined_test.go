@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// A plugin that needs all rights is judged with them if its author says so, which the report repeats; if not, the
-// error says how.
+// A plugin that needs all rights is judged with them if its author says so, which the report
+// repeats; if not, the error says how.
 func TestUnconfined(t *testing.T) {
 	if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		skips.NotRun(t, "a filter of system calls for "+runtime.GOARCH, "run it on amd64 or arm64")

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// TestAlone: the C code by which procs use the MPI of their site, compiled without Go, waits as long as it should,
-// leaves to Go what only Go can do, and ends what it has begun.
+// TestAlone: the C code by which procs use the MPI of their site, compiled without Go, waits as
+// long as it should, leaves to Go what only Go can do, and ends what it has begun.
 func TestAlone(t *testing.T) {
 	skips.Programs(t, "cc")
 	const library = "../../cmd/libmpi"

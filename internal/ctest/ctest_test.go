@@ -56,8 +56,8 @@ func kit(t *testing.T) *Kit {
 	return built.kit
 }
 
-// drawn are programs whose steps are drawn: how many each kind of step needs to be done often, and how
-// many there are in make soak.
+// drawn are programs whose steps are drawn: how many each kind of step needs to be done often, and
+// how many there are in make soak.
 var drawn = map[string]struct {
 	name        string
 	little, all int
@@ -234,8 +234,8 @@ func TestKilledAggregator(t *testing.T) {
 	}
 }
 
-// TestBehindAnother runs a program that does not name the library: another one needs it, so that it comes
-// behind the C library, whose functions it is to call.
+// TestBehindAnother runs a program that does not name the library: another one needs it, so that it
+// comes behind the C library, whose functions it is to call.
 func TestBehindAnother(t *testing.T) {
 	k := kit(t)
 	dir := t.TempDir()
@@ -259,7 +259,8 @@ func TestFastBoxes(t *testing.T) {
 	succeed(t, []string{k.Command("impiexec"), "-n", "10", program, "7"}, "fastboxes")
 }
 
-// TestLongFastBoxes has messages in pieces come from several procs, and a receiver that takes none for a while.
+// TestLongFastBoxes has messages in pieces come from several procs, and a receiver that takes none
+// for a while.
 func TestLongFastBoxes(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "fastlong.c")
@@ -270,7 +271,8 @@ func TestLongFastBoxes(t *testing.T) {
 	}
 }
 
-// TestNoPIE runs programs that are linked to fixed addresses, which have copies of the library's variables.
+// TestNoPIE runs programs that are linked to fixed addresses, which have copies of the library's
+// variables.
 func TestNoPIE(t *testing.T) {
 	k := kit(t)
 	for _, x := range []struct{ source, argument string }{{"fastboxes.c", "3"}, {"fastboard.c", "5"}, {"collectives.c", ""}} {
@@ -305,8 +307,8 @@ func TestFastBoard(t *testing.T) {
 	}
 }
 
-// TestFastStart has members of one host start and complete collective operations in C and in Go, in the same
-// job.
+// TestFastStart has members of one host start and complete collective operations in C and in Go, in
+// the same job.
 func TestFastStart(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "faststart.c", "-lm")
@@ -317,7 +319,8 @@ func TestFastStart(t *testing.T) {
 	}
 }
 
-// TestFastWindow has procs, and threads of theirs, do one-sided operations in C and in Go on the same memory.
+// TestFastWindow has procs, and threads of theirs, do one-sided operations in C and in Go on the
+// same memory.
 func TestFastWindow(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "fastwindow.c", "-pthread")
@@ -405,7 +408,8 @@ func TestOtherLaunchers(t *testing.T) {
 	}
 }
 
-// TestLibraryNeedsNothing: what process managers want of a program is loaded when one has started it.
+// TestLibraryNeedsNothing: what process managers want of a program is loaded when one has started
+// it.
 func TestLibraryNeedsNothing(t *testing.T) {
 	f, err := elf.Open(kit(t).Library())
 	if err != nil {
@@ -423,7 +427,8 @@ func TestLibraryNeedsNothing(t *testing.T) {
 	}
 }
 
-// TestManaged has process managers start programs, which find their library's impi-node by themselves.
+// TestManaged has process managers start programs, which find their library's impi-node by
+// themselves.
 func TestManaged(t *testing.T) {
 	t.Run("hydra", func(t *testing.T) {
 		// Not return-0: hydra kills the others when a rank ends without MPI_Finalize, and says 0 if

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// traceEvent is what the documented format of trace events has in common (Trace Event Format, Google).
+// traceEvent is what the documented format of trace events has in common (Trace Event Format,
+// Google).
 type traceEvent struct {
 	Ph, Name, Cat string
 	Pid, Tid      *int
@@ -18,12 +19,13 @@ type traceEvent struct {
 	Args          map[string]any
 }
 
-// overlap is by how much a call may begin before the end of the one before it in a file, in microseconds: how
-// long a tick of the counter is gets more precise while the file is written.
+// overlap is by how much a call may begin before the end of the one before it in a file, in
+// microseconds: how long a tick of the counter is gets more precise while the file is written.
 const overlap = 100
 
-// traceFaults are what a file has that the format of trace events does not allow, or that viewers show wrongly.
-// It knows more of the format than files of this release have, so that the check holds when they have more.
+// traceFaults are what a file has that the format of trace events does not allow, or that viewers
+// show wrongly. It knows more of the format than files of this release have, so that the check
+// holds when they have more.
 func traceFaults(b []byte) (faults []string) {
 	var events []traceEvent
 	if err := json.Unmarshal(b, &events); err != nil {
@@ -113,7 +115,8 @@ func traceFaults(b []byte) (faults []string) {
 	return faults
 }
 
-// overlaps are slices of one thread of which neither is within the other, which viewers draw wrongly.
+// overlaps are slices of one thread of which neither is within the other, which viewers draw
+// wrongly.
 func overlaps(list []traceEvent) (faults []string) {
 	slices.SortStableFunc(list, func(a, b traceEvent) int {
 		if *a.Ts != *b.Ts {

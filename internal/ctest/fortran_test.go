@@ -21,8 +21,8 @@ func fortran(t *testing.T) *Kit {
 	return k
 }
 
-// TestFortran runs Fortran programs: heat.f90, transpose.f90, wide.f90 and integer8.f90 use the module mpi, f08.f90 and
-// wavefront.f90 mpi_f08, handles.f90 mpif.h; some with INTEGERs of 8 bytes.
+// TestFortran runs Fortran programs: heat.f90, transpose.f90, wide.f90 and integer8.f90 use the
+// module mpi, f08.f90 and wavefront.f90 mpi_f08, handles.f90 mpif.h; some with INTEGERs of 8 bytes.
 func TestFortran(t *testing.T) {
 	k := fortran(t)
 	for _, p := range []struct{ name, flag string }{
@@ -54,8 +54,8 @@ var (
 	conditional   = regexp.MustCompile(`(?s)#ifndef IMPI_INTEGER8.*?#endif`)
 )
 
-// TestFortranAllLinked links programs that refer to every procedure of the modules, with INTEGERs of 4 bytes
-// and of 8.
+// TestFortranAllLinked links programs that refer to every procedure of the modules, with INTEGERs
+// of 4 bytes and of 8.
 func TestFortranAllLinked(t *testing.T) {
 	k, dir := fortran(t), t.TempDir()
 	for _, module := range []string{"mpi", "mpi_f08"} {

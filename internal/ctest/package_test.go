@@ -32,8 +32,8 @@ func staged(t *testing.T, k *Kit) (stage string) {
 	return stage
 }
 
-// slim is the same tree, in which programs are empty that works does not run: most of what making a package costs
-// is to compress them.
+// slim is the same tree, in which programs are empty that works does not run: most of what making a
+// package costs is to compress them.
 func slim(t *testing.T, stage string) string {
 	t.Helper()
 	other := filepath.Join(t.TempDir(), "slim")
@@ -298,8 +298,8 @@ func listsModules(t *testing.T, list, program string) {
 	}
 }
 
-// TestUnitsEnd: before a package is removed all units of it that run are stopped, and before an upgrade none. Only stop knows
-// patterns: a server of a job is an instance, which nobody enables.
+// TestUnitsEnd: before a package is removed all units of it that run are stopped, and before an
+// upgrade none. Only stop knows patterns: a server of a job is an instance, which nobody enables.
 func TestUnitsEnd(t *testing.T) {
 	script, err := os.ReadFile("../packaging/removed.sh")
 	if err != nil {

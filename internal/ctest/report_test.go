@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/jobreport"
 )
 
-// TestReport: calls of C programs are counted, also those that C does without Go, and so are their bytes.
+// TestReport: calls of C programs are counted, also those that C does without Go, and so are their
+// bytes.
 func TestReport(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "counted.c")
@@ -67,8 +68,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTimeline: the calls of C programs are all in the file where nothing else has them measured, so that those
-// that C does without Go are not looked at one by one; and each is an entry if the job says so.
+// TestTimeline: the calls of C programs are all in the file where nothing else has them measured,
+// so that those that C does without Go are not looked at one by one; and each is an entry if the
+// job says so.
 func TestTimeline(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "counted.c")
@@ -86,8 +88,9 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimelineWaits: a receive that waits in C is an entry from about when it began until its message came, also after calls
-// that were not looked at one by one, and no short calls are said to have been made meanwhile.
+// TestTimelineWaits: a receive that waits in C is an entry from about when it began until its
+// message came, also after calls that were not looked at one by one, and no short calls are said to
+// have been made meanwhile.
 func TestTimelineWaits(t *testing.T) {
 	const (
 		times, rounds, late = 3, 2000, 6
@@ -154,7 +157,8 @@ type timed struct {
 	Args     json.RawMessage
 }
 
-// about is what a timeline says of a call, or of the calls of one name that are one entry with others.
+// about is what a timeline says of a call, or of the calls of one name that are one entry with
+// others.
 type about struct {
 	Calls            int
 	Peer, Tag, Bytes *int
@@ -198,7 +202,8 @@ func (e *timed) calls() (map[string]about, error) {
 // from is the rank of which a rank of counted.c receives what another one gets.
 func from(rank int) int { return (rank + 3) % 4 }
 
-// wantTimeline wants a proc's calls in a file, all of them, with some as one entry if merged is set.
+// wantTimeline wants a proc's calls in a file, all of them, with some as one entry if merged is
+// set.
 func wantTimeline(t *testing.T, path string, rank int, merged bool) {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// TestThreadThatComputes: two C procs that wait for each other are no deadlock while a thread of one
-// computes, which will send. Their job has no file, and is called after its program.
+// TestThreadThatComputes: two C procs that wait for each other are no deadlock while a thread of
+// one computes, which will send. Their job has no file, and is called after its program.
 func TestThreadThatComputes(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "busy.c")

@@ -29,8 +29,8 @@ site "beta" { client = 1  host { address = "127.0.0.3"  procs = 2 } }
 route "*" { direct = false }`,
 }
 
-// TestSurvive: procs in C go on without one that is killed before an operation, and the status and the last
-// line of the job are about that.
+// TestSurvive: procs in C go on without one that is killed before an operation, and the status and
+// the last line of the job are about that.
 func TestSurvive(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "survive.c")
@@ -74,7 +74,8 @@ func TestSurviveInFortran(t *testing.T) {
 	}
 }
 
-// TestSurviveFatal: with the default error handler a lost proc ends the job, and the last line has what to write.
+// TestSurviveFatal: with the default error handler a lost proc ends the job, and the last line has
+// what to write.
 func TestSurviveFatal(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "survive.c")
@@ -90,8 +91,8 @@ func TestSurviveFatal(t *testing.T) {
 	}
 }
 
-// TestSurviveNot: without the option the first lost proc ends the job, and the functions say that they are
-// not for it.
+// TestSurviveNot: without the option the first lost proc ends the job, and the functions say that
+// they are not for it.
 func TestSurviveNot(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "survive.c")
@@ -101,7 +102,8 @@ func TestSurviveNot(t *testing.T) {
 	}
 }
 
-// TestSurviveTwice: two procs are spawned for one that was lost, and one of all is lost, too. The procs are in C.
+// TestSurviveTwice: two procs are spawned for one that was lost, and one of all is lost, too. The
+// procs are in C.
 func TestSurviveTwice(t *testing.T) {
 	k := kit(t)
 	losesTwice(t, k, compiled(t, k, "survivetwice.c"))

@@ -44,8 +44,9 @@ func controlGroup(t *testing.T) (enter string) {
 	return enter
 }
 
-// runsUnits has a systemd of its own install a package, run its units, upgrade and remove it. It is the first
-// process of a machine made of namespaces, and the services are as confined as on any other machine.
+// runsUnits has a systemd of its own install a package, run its units, upgrade and remove it. It is
+// the first process of a machine made of namespaces, and the services are as confined as on any
+// other machine.
 func runsUnits(t *testing.T, old, next string) {
 	skips.ProgramOf(t, "dpkg", "dpkg")
 	unshare := skips.ProgramOf(t, "unshare", "util-linux")

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// viewed is what Chromium's own viewer, the performance panel of its developer tools, makes of trace
-// events: by process and thread, how many slices it has of each name.
+// viewed is what Chromium's own viewer, the performance panel of its developer tools, makes of
+// trace events: by process and thread, how many slices it has of each name.
 const viewed = `(async (events) => {
 	const { TraceModel } = await import("devtools://devtools/bundled/models/trace/trace.js");
 	const model = TraceModel.Model.createWithAllHandlers();
@@ -64,7 +64,8 @@ func viewTrace(t *testing.T, events string) (threads []viewedThread) {
 	return threads
 }
 
-// wantViewed wants Chromium to show the calls of each rank, in its host's process, as the files have them.
+// wantViewed wants Chromium to show the calls of each rank, in its host's process, as the files
+// have them.
 func wantViewed(t *testing.T, files []string) {
 	t.Helper()
 	all, want := []json.RawMessage{}, make([]map[string]int, len(files))

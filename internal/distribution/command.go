@@ -56,7 +56,7 @@ func Commands() []*cmdline.Command {
 		f.BoolVar(&o.unsigned, "unsigned", false, "")
 		f.StringVar(&o.oci, "oci", "", cmdline.Dir)
 	})
-	publish.Args, publish.Check = cmdline.Dir, cmdline.Exactly(1, "the folder that has the binaries")
+	publish.Args, publish.Check = cmdline.Dir, cmdline.ExactArgs(1, "the folder that has the binaries")
 	lock := command("lock", o.lock, file, func(f *flag.FlagSet) { f.StringVar(&o.platforms, "platform", "", "") })
 	lock.Check = func([]string) error { return o.checkPlatforms() }
 	return []*cmdline.Command{
@@ -87,10 +87,10 @@ func (o *options) installer(errs io.Writer) (*installer, error) {
 	plugins, found := config.LoadPlugins(o.file)
 	_ = found.WriteText(errs, false)
 	if plugins == nil {
-		return nil, cmdline.Wrong(fmt.Errorf("%s has faults", o.file))
+		return nil, cmdline.UsageError(fmt.Errorf("%s has faults", o.file))
 	}
 	if len(plugins.List) == 0 {
-		return nil, cmdline.Wrong(fmt.Errorf("%s has no plugin block; write plugin \"NAME\" { source = \"...\" }", o.file))
+		return nil, cmdline.UsageError(fmt.Errorf("%s has no plugin block; write plugin \"NAME\" { source = \"...\" }", o.file))
 	}
 	if o.dir != "" {
 		var err error

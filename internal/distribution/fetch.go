@@ -21,9 +21,9 @@ type wanted struct {
 
 func (w *wanted) String() string { return w.name + " " + w.version + " for " + w.platform }
 
-// fetch copies a binary to a writer, whose contents are to be used only if fetch returns no error: they
-// are checked at the end. It returns the ID of the key of the signature, which is empty if there are no
-// keys. progress is called with the bytes so far.
+// fetch copies a binary to a writer, whose contents are to be used only if fetch returns no error:
+// they are checked at the end. It returns the ID of the key of the signature, which is empty if
+// there are no keys. progress is called with the bytes so far.
 func fetch(ctx context.Context, from source, w *wanted, to io.Writer, progress func(int64)) (signer string, err error) {
 	var signature minisign.Signature
 	if len(w.keys) > 0 {
@@ -80,7 +80,8 @@ func (w *wanted) signature(ctx context.Context, from source) (s minisign.Signatu
 	return s, err
 }
 
-// parseSignature reads a signature and checks what its trusted comment says, which is not verified yet.
+// parseSignature reads a signature and checks what its trusted comment says, which is not verified
+// yet.
 func parseSignature(text []byte, file string) (s minisign.Signature, err error) {
 	switch err := s.UnmarshalText([]byte(strings.TrimRight(string(text), "\r\n"))); {
 	case err != nil:

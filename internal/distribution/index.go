@@ -1,5 +1,6 @@
-// Package distribution publishes transport plugins in folders that any web server can serve, and in OCI
-// layouts, and installs them from there: versions by constraint, files by checksum and signature.
+// Package distribution publishes transport plugins in folders that any web server can serve, and in
+// OCI layouts, and installs them from there: versions by constraint, files by checksum and
+// signature.
 package distribution
 
 import (

@@ -171,8 +171,8 @@ func (in *installer) install(ctx context.Context, p *config.Plugin, from source)
 	return r, nil
 }
 
-// lockAll has the lock file name the checksums for all platforms. Each binary is read, as the index is
-// not signed.
+// lockAll has the lock file name the checksums for all platforms. Each binary is read, as the index
+// is not signed.
 func (in *installer) lockAll(ctx context.Context, p *config.Plugin, from source) (*Result, error) {
 	if _, _, err := in.locked(p); err != nil {
 		return nil, err
@@ -212,7 +212,8 @@ func (in *installer) lockAll(ctx context.Context, p *config.Plugin, from source)
 	return r, nil
 }
 
-// choose returns what the lock file will say, without the platform's checksum if it is new, and the binary.
+// choose returns what the lock file will say, without the platform's checksum if it is new, and the
+// binary.
 func (in *installer) choose(ctx context.Context, p *config.Plugin, from source, platform string) (e pluginlock.Entry, w *wanted, err error) {
 	x, err := from.index(ctx)
 	if err != nil {
@@ -225,8 +226,8 @@ func (in *installer) choose(ctx context.Context, p *config.Plugin, from source, 
 	return e, w, err
 }
 
-// version chooses that of the lock file, or the newest that the constraint and the checksums of the job
-// file allow and that has the platforms.
+// version chooses that of the lock file, or the newest that the constraint and the checksums of the
+// job file allow and that has the platforms.
 func (in *installer) version(p *config.Plugin, x *Index, platforms []string) (pluginlock.Entry, error) {
 	all, ok := x.Plugins[p.Name]
 	if !ok {
@@ -349,8 +350,8 @@ func (in *installer) explain(err error) error {
 	return err
 }
 
-// makeFolders makes dir and the folders between it and top, in which nobody else may write whatever the
-// umask is: a node would refuse the plugin.
+// makeFolders makes dir and the folders between it and top, in which nobody else may write whatever
+// the umask is: a node would refuse the plugin.
 func makeFolders(top, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -24,8 +24,8 @@ import (
 
 var here = pluginlock.Platform()
 
-// What is published is installed, from a folder, a web server and an OCI layout, with signature and lock
-// file; a second time nothing is read.
+// What is published is installed, from a folder, a web server and an OCI layout, with signature and
+// lock file; a second time nothing is read.
 func TestRoundTrip(t *testing.T) {
 	m := newMaker(t)
 	m.release("1.2.0", here, "plan9_arm")
@@ -77,7 +77,8 @@ func TestUpgrade(t *testing.T) {
 	step("ofi 1.2.3 (was 1.4.0): installed", "install", "-upgrade")
 }
 
-// TestLock: the checksums of all platforms are those of files that were read and whose signatures hold.
+// TestLock: the checksums of all platforms are those of files that were read and whose signatures
+// hold.
 func TestLock(t *testing.T) {
 	m := newMaker(t)
 	m.release("1.2.3", here, "plan9_arm", "aix_ppc64")
@@ -239,7 +240,8 @@ func TestChecksumInsteadOfKeys(t *testing.T) {
 	}
 }
 
-// An installed file that was changed is replaced, and what an install that was killed has left goes.
+// An installed file that was changed is replaced, and what an install that was killed has left
+// goes.
 func TestInstallRepairs(t *testing.T) {
 	m := newMaker(t)
 	m.release("1.2.3", here)

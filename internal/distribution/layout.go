@@ -75,8 +75,8 @@ func (l *layout) index(context.Context) (*Index, error) {
 	return x, l.alone(all.Manifests, within)
 }
 
-// alone returns an error if one of the layout's images is the part of a plugin for one platform, without what
-// says which plugin and version it is.
+// alone returns an error if one of the layout's images is the part of a plugin for one platform,
+// without what says which plugin and version it is.
 func (l *layout) alone(list []ocispec.Descriptor, within map[digest.Digest]bool) error {
 	for _, d := range list {
 		var m ocispec.Manifest
@@ -133,8 +133,8 @@ func blob(d ocispec.Descriptor) (string, error) {
 	return path.Join(ocispec.ImageBlobsDir, digest.SHA256.String(), d.Digest.Encoded()), nil
 }
 
-// manifest reads a blob of JSON, and checks its digest. A library for layouts would read manifests of any
-// size.
+// manifest reads a blob of JSON, and checks its digest. A library for layouts would read manifests
+// of any size.
 func (l *layout) manifest(d ocispec.Descriptor, to any) error {
 	if l.manifests++; l.manifests > maxManifests {
 		return fmt.Errorf("the layout has more than %d manifests", maxManifests)

@@ -22,8 +22,8 @@ const (
 
 const maxRedirects = 5
 
-// web is a mirror on a web server. Certificates are checked by those of the system, or by the files that
-// SSL_CERT_FILE and SSL_CERT_DIR name.
+// web is a mirror on a web server. Certificates are checked by those of the system, or by the files
+// that SSL_CERT_FILE and SSL_CERT_DIR name.
 type web struct {
 	at     *url.URL
 	client *http.Client
@@ -41,7 +41,8 @@ func newWeb(at string) (source, error) {
 	return &web{at: u, stall: webStall, client: &http.Client{Transport: t, CheckRedirect: checkRedirect}}, nil
 }
 
-// checkRedirect allows https, and plain http only from one port of a loopback address to another one.
+// checkRedirect allows https, and plain http only from one port of a loopback address to another
+// one.
 func checkRedirect(to *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	switch {

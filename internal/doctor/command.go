@@ -82,7 +82,8 @@ func fileFaults(found config.Diagnostics) (list []Check) {
 	return list
 }
 
-// procsHere is how many procs the nodes of a job run on this machine, or leastProcs if those are fewer.
+// procsHere is how many procs the nodes of a job run on this machine, or leastProcs if those are
+// fewer.
 func procsHere(job *config.Job, local func(netip.Addr) bool) (n int) {
 	for i := range job.Sites {
 		for _, h := range job.Sites[i].HostsHere(local) {

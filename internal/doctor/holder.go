@@ -18,9 +18,9 @@ import (
 // holderLimit is how long running nodes have to say whose they are.
 const holderLimit = time.Second
 
-// PortHolder returns which process of this machine listens at a TCP port, by itself or by one of its plugins,
-// or "" if that cannot be found out. runs reports whether it is of the job of that name, wherever its run
-// directory is.
+// PortHolder returns which process of this machine listens at a TCP port, by itself or by one of
+// its plugins, or "" if that cannot be found out. runs reports whether it is of the job of that
+// name, wherever its run directory is.
 func PortHolder(job string, port uint16) (who string, runs bool) {
 	fs, err := procfs.NewDefaultFS()
 	if err != nil {
@@ -28,7 +28,7 @@ func PortHolder(job string, port uint16) (who string, runs bool) {
 	}
 	all, _ := fs.AllProcs()
 	has, kin := holders(all, listening(fs, port))
-	c := links.NewChoice()
+	c := links.NewSelection()
 	dirs := host.RunDirs(c.RunDir, c.UID)
 	for _, p := range kin {
 		for _, d := range runDirs(p) {
@@ -52,8 +52,8 @@ func PortHolder(job string, port uint16) (who string, runs bool) {
 	return who, false
 }
 
-// holders returns a process that has one of the sockets, and what may be the node to which it belongs: itself,
-// what has started it as its plugin, and what it has started as their launcher.
+// holders returns a process that has one of the sockets, and what may be the node to which it
+// belongs: itself, what has started it as its plugin, and what it has started as their launcher.
 func holders(all []procfs.Proc, sockets []string) (has *procfs.Proc, kin []procfs.Proc) {
 	parents := make(map[int]int)
 	for i, p := range all {

@@ -97,8 +97,8 @@ func dial(ctx context.Context, r firewall.Rule) Check {
 	return judge(c, err)
 }
 
-// dialUDP sends datagrams to a port of another host, which refuses them if nobody listens there. If nothing
-// comes back that may have several reasons, so that it is only a warning.
+// dialUDP sends datagrams to a port of another host, which refuses them if nobody listens there. If
+// nothing comes back that may have several reasons, so that it is only a warning.
 func dialUDP(ctx context.Context, r firewall.Rule) Check {
 	c := ok("reaches "+r.Host+" by UDP", r.For)
 	d := net.Dialer{Timeout: reachLimit}

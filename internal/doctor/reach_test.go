@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/firewall"
 )
 
-// TestWhatIsTried: what a job sends by UDP is tried by UDP, at the first port of a range or, if the system
-// chooses the port, at any.
+// TestWhatIsTried: what a job sends by UDP is tried by UDP, at the first port of a range or, if the
+// system chooses the port, at any.
 func TestWhatIsTried(t *testing.T) {
 	for settings, port := range map[string]string{`port_range = "9000-9009"`: "9000", "": anyUDP} {
 		path := filepath.Join(t.TempDir(), "job.hcl")
@@ -67,8 +67,8 @@ site "beta" {
 	}
 }
 
-// TestReachesByUDP: a port where nobody listens refuses datagrams; one that says nothing, as behind a
-// firewall that drops them, is warned of.
+// TestReachesByUDP: a port where nobody listens refuses datagrams; one that says nothing, as behind
+// a firewall that drops them, is warned of.
 func TestReachesByUDP(t *testing.T) {
 	silent, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.MustParseAddrPort("127.77.0.1:0")))
 	if err != nil {

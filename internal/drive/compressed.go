@@ -16,8 +16,8 @@ type compressed struct {
 // Compress compresses the data that is sent and received on p over l, and returns the link to use
 // instead of l, which is p's resumable link if it has one.
 func (p *Endpoint) Compress(l link.Link, c compress.Config) link.Link {
-	p.Packed = compress.New(l, c)
-	return &compressed{p.Packed, p.Resumable}
+	p.Compressed = compress.New(l, c)
+	return &compressed{p.Compressed, p.Resumable}
 }
 
 // Counts returns the numbers of bytes that the link below has sent and received.
@@ -35,7 +35,7 @@ func (c *compressed) RTT() (time.Duration, bool) {
 }
 
 // Made returns the value of the resumable link's Made.
-func (c *compressed) Made() int { return c.resumable.Made() }
+func (c *compressed) Made() int { return c.resumable.LowerLinks() }
 
 // Pump calls the resumable link's Pump.
 func (c *compressed) Pump() { c.resumable.Pump() }
@@ -50,9 +50,9 @@ func (p *Endpoint) Reads(i int) bool {
 	if !p.Buffered() {
 		return false
 	}
-	p.Packed.BufferedOnly()
+	p.Compressed.BufferedOnly()
 	return true
 }
 
 // Buffered reports whether p has data to read that the link below has delivered already.
-func (p *Endpoint) Buffered() bool { return p.Packed != nil && p.Packed.Buffered() }
+func (p *Endpoint) Buffered() bool { return p.Compressed != nil && p.Compressed.Buffered() }

@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 )
 
-// TestReads: what a compressed link has taken from the link below is read beyond the number of reads, and no more.
+// TestReads: what a compressed link has taken from the link below is read beyond the number of
+// reads, and no more.
 func TestReads(t *testing.T) {
 	x, y := linktest.Pair(1 << 16)
 	var a, b Endpoint

@@ -41,7 +41,7 @@ func (x *loopOwner) AfterFunc(d time.Duration, f func()) machine.Timer {
 }
 func (x *loopOwner) Event(key uint32) bool { x.events = append(x.events, key); return true }
 func (x *loopOwner) SetFailed(err error)   { x.t.Errorf("the set has failed: %v", err) }
-func (x *loopOwner) Tend()                 { x.d.OnTimer(true) }
+func (x *loopOwner) TimerFired()           { x.d.OnTimer(true) }
 
 // pass has time go by, and the timer come as often as it is set to.
 func (x *loopOwner) pass(d time.Duration) {
@@ -423,8 +423,8 @@ func newEnds(t *testing.T, terms ResumeRules) *couple {
 
 func (c *couple) connect() {
 	a, b := c.wire()
-	c.ends[0].Take(a)
-	c.ends[1].Take(b)
+	c.ends[0].SetLink(a)
+	c.ends[1].SetLink(b)
 	c.pass(time.Millisecond)
 }
 

@@ -64,8 +64,9 @@ type Owner interface {
 	Event(key uint32) (progress bool)
 	// SetFailed is called if the poll set has failed.
 	SetFailed(err error)
-	// Tend is called by the timer, in a goroutine of its own, when Driver.OnTimer must be called.
-	Tend()
+	// TimerFired is called by the timer, in a goroutine of its own, when Driver.OnTimer must be
+	// called.
+	TimerFired()
 }
 
 // EndpointIO moves the bytes of one endpoint between its link and the code that reads and writes
@@ -84,11 +85,11 @@ type EndpointIO interface {
 
 // Endpoint is a link that is driven. The owner embeds it in its own data about the link.
 type Endpoint struct {
-	Link      link.Link
-	InPlace   link.Memory    // Link, if packets can be written and read in its memory; or nil
-	Resumable *Resumable     // Link, perhaps wrapped by a tracer, if it is resumable; or nil
-	Packed    *compress.Link // Link, perhaps wrapped by a tracer, if it is compressed: see Compress; or nil
-	Full      bool           // the link did not accept all of the last output
+	Link       link.Link
+	InPlace    link.Memory    // Link, if packets can be written and read in its memory; or nil
+	Resumable  *Resumable     // Link, perhaps wrapped by a tracer, if it is resumable; or nil
+	Compressed *compress.Link // Link, perhaps wrapped by a tracer, if it is compressed: see Compress; or nil
+	Full       bool           // the link did not accept all of the last output
 
 	mover    EndpointIO
 	key      uint32

@@ -92,8 +92,8 @@ type resumables struct {
 	owed     bool          // a link has lent bytes to return
 }
 
-// SetAttended records that the owner makes progress at all times, so the timer need not handle pending
-// bytes.
+// SetAttended records that the owner makes progress at all times, so the timer need not handle
+// pending bytes.
 func (d *Driver) SetAttended() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
@@ -113,13 +113,13 @@ func (r *Resumable) Begin(l link.Link) {
 	d := r.d
 	d.all = append(d.all, r)
 	if d.timer == nil {
-		d.timer = d.machine.AfterFunc(time.Hour, d.owner.Tend)
+		d.timer = d.machine.AfterFunc(time.Hour, d.owner.TimerFired)
 	}
-	r.Take(l)
+	r.SetLink(l)
 }
 
-// Take sets another link below, l, and owns it.
-func (r *Resumable) Take(l link.Link) {
+// SetLink sets another link below, l, and owns it.
+func (r *Resumable) SetLink(l link.Link) {
 	r.asked = false
 	r.Start(l, r.d.machine.Now())
 	r.d.refit(r)
@@ -134,10 +134,10 @@ func (r *Resumable) PeerLost(epoch uint64) {
 	}
 }
 
-// PeerOver reports to the link that no further link below will come because the peer has finished
-// in order, and so has received all bytes of this end. It returns false if this end has not
-// received all bytes of the peer.
-func (r *Resumable) PeerOver() bool {
+// PeerFinished reports to the link that no further link below will come because the peer has
+// finished in order, and so has received all bytes of this end. It returns false if this end has
+// not received all bytes of the peer.
+func (r *Resumable) PeerFinished() bool {
 	if r.ended {
 		_ = r.Link.Close()
 	}
@@ -154,7 +154,7 @@ func (r *Resumable) GiveUp(reason string) {
 }
 
 // Broken reports whether there is no link below, and why the last one was lost.
-func (r *Resumable) Broken() (apart bool, why error) {
+func (r *Resumable) Broken() (broken bool, why error) {
 	return r.detached || r.Handle() == link.NoHandle, r.why
 }
 
@@ -284,7 +284,7 @@ func (d *Driver) Mend() (done bool) {
 	now := d.machine.Now()
 	for _, r := range d.all {
 		before := r.Handle()
-		if r.Welcome(now); r.Handle() != before {
+		if r.ReadHellos(now); r.Handle() != before {
 			d.refit(r)
 			d.set.Wake() // a sleeper has not armed this link, and would not notice its first bytes
 		}
@@ -346,7 +346,7 @@ func (r *Resumable) update(now time.Time) bool {
 
 // mend handles a link without a link below: it asks for one, or gives up.
 func (r *Resumable) mend(s resume.Status, now time.Time) {
-	if made := r.Made(); !r.detached || made != r.made { // there may have been a link below since the last call
+	if made := r.LowerLinks(); !r.detached || made != r.made { // there may have been a link below since the last call
 		r.detached, r.made, r.since, r.asked = true, made, now, false
 	}
 	if s.Err != nil {
@@ -371,7 +371,7 @@ func (r *Resumable) mend(s resume.Status, now time.Time) {
 
 // Patience returns the maximum time that the link may be without a link below.
 func (r *Resumable) Patience() time.Duration {
-	if r.Made() == 0 {
+	if r.LowerLinks() == 0 {
 		return max(r.terms.Limit, r.terms.FirstLimit)
 	}
 	return r.terms.Limit
@@ -382,7 +382,7 @@ func (r *Resumable) asks(away time.Duration, epoch uint64) bool {
 	if r.terms.Dialler {
 		return away >= r.Pause()
 	}
-	return r.terms.ReportsLoss && away > tellAfter && epoch > 0 && !r.Expects()
+	return r.terms.ReportsLoss && away > tellAfter && epoch > 0 && !r.AwaitsHello()
 }
 
 // OnTimer does the timer's work for the resumable links. driven reports whether another goroutine
@@ -396,7 +396,7 @@ func (d *Driver) OnTimer(driven bool) {
 		case r.Lending() && r.HasUnsent() && d.Has(r.endpoint):
 			r.endpoint.mover.Flush()
 		case r.Interest()&link.Writable != 0:
-			r.Push()
+			r.SendPending()
 		}
 	}
 	d.Mend()
@@ -418,7 +418,7 @@ func (d *Driver) tendIn(t time.Duration) {
 // anything.
 func (r *Resumable) next() time.Duration {
 	switch {
-	case r.Expects():
+	case r.AwaitsHello():
 		return tendAnswer
 	case r.leaving || !r.d.attended && r.Interest()&link.Writable != 0:
 		return tendPending

@@ -215,7 +215,7 @@ func TestWordOfThePeer(t *testing.T) {
 	if apart, why := c.ends[0].Broken(); !apart || !errors.Is(why, ErrPeerLost) {
 		t.Errorf("apart %v: %v", apart, why)
 	}
-	if c.ends[0].PeerOver() {
+	if c.ends[0].PeerFinished() {
 		t.Error("it does not have all of the peer's bytes")
 	}
 	c.ends[0].GiveUp("it says so")

@@ -149,7 +149,7 @@ func (d *Driver) Handle(events []poll.Event) (progress bool) {
 // drain writes to an endpoint that has room again.
 func (d *Driver) drain(p *Endpoint) (progress bool) {
 	if p.Resumable != nil {
-		p.Resumable.Push()
+		p.Resumable.SendPending()
 	}
 	if p.mover.Due() {
 		progress = p.mover.Flush()

@@ -1,5 +1,5 @@
-// Package exported lists what programs can name of a package, for tests that hold it against a file:
-// who compiles against the package breaks when a line is lost.
+// Package exported lists what programs can name of a package, for tests that hold it against a
+// file: who compiles against the package breaks when a line is lost.
 package exported
 
 import (
@@ -16,7 +16,8 @@ import (
 	"strings"
 )
 
-// Packages reads packages of this module, or of the SDK's, as their importers see them, by their paths.
+// Packages reads packages of this module, or of the SDK's, as their importers see them, by their
+// paths.
 type Packages struct {
 	files *token.FileSet
 	from  types.Importer

@@ -1,9 +1,9 @@
 // Package fastpath has the memory by which C code sends and receives fast-box messages, does
 // collective operations on the host's board, and one-sided ones in memory that the host's procs
-// share, without entering Go (docs/decisions/0030-fast-boxes.md, 0054-origins-access-shared-memory.md);
-// cmd/libmpi's fastpath.h declares it for C. It has what
-// C must know of a proc's peers, communicators and receives, and the gate that keeps C out
-// while Go uses it.
+// share, without entering Go (docs/decisions/0030-fast-boxes.md,
+// 0054-origins-access-shared-memory.md); cmd/libmpi's fastpath.h declares it for C. It has what C
+// must know of a proc's peers, communicators and receives, and the gate that keeps C out while Go
+// uses it.
 //
 // Code that has passed the gate may do what Go would do while the proc is locked. C does an
 // operation completely, or changes nothing and enters Go. When Go has closed the gate it
@@ -32,10 +32,10 @@ const (
 
 // Limits of C's operations on a board, in bytes.
 const (
-	BoardMost      = 32 << 10 // maximum that a member posts, or gets
-	BoardPair      = 8 << 10  // in a block, with two members
-	BoardAllreduce = 4 << 10  // in a vector of Allreduce
-	BoardStart     = 32 << 10 // limit of a member's post in a nonblocking operation, exclusive
+	MaxBoardPost      = 32 << 10 // maximum that a member posts, or gets
+	MaxBoardPair      = 8 << 10  // in a block, with two members
+	MaxBoardAllreduce = 4 << 10  // in a vector of Allreduce
+	BoardStartLimit   = 32 << 10 // limit of a member's post in a nonblocking operation, exclusive
 )
 
 // Sizes in bytes from which a member lends its data instead of posting it
@@ -44,43 +44,43 @@ const (
 	BoardLend               = 8<<10 + 1   // where each proc of the host has a core
 	BoardLendOversubscribed = 32<<10 + 1  // where procs share cores
 	BoardLendBcast          = 128<<10 + 1 // minimum for Bcast
-	BoardLendMost           = 4 << 20     // maximum that C lends, or gets
+	MaxBoardLend            = 4 << 20     // maximum that C lends, or gets
 	BoardLendAllreduce      = 256<<10 + 1 // minimum for Allreduce
 	BoardPiece              = 128 << 10   // a piece of a reduction of lent data
-	BoardFarOwn             = 1 << 20     // from this size on a member copies its own block around the caches
+	BoardStreamingCopy      = 1 << 20     // from this size on a member copies its own block around the caches
 )
 
-// BoardFound is the number of waits in a row that were over at once after which a start does not
-// wait until the others can find its post (docs/decisions/0075-a-start-does-not-wait.md).
-const BoardFound = 4
+// BoardFoundStreak is the number of waits in a row that were over at once after which a start does
+// not wait until the others can find its post (docs/decisions/0075-a-start-does-not-wait.md).
+const BoardFoundStreak = 4
 
-// BoardSeldom is the maximum number of operations on a board between two looks at the links, which
-// Go does.
-const BoardSeldom = 32
+// BoardOpsPerLook is the maximum number of operations on a board between two looks at the links,
+// which Go does.
+const BoardOpsPerLook = 32
 
 // Limits of C's operations by the site's own MPI.
 const (
-	LongMost   = 4 << 20 // bytes of a message
-	TeamMost   = 4 << 20 // bytes of an operation
-	TeamSeldom = 1024    // one of this many operations is left to Go, which looks at the links
+	MaxLong          = 4 << 20 // bytes of a message
+	MaxNative        = 4 << 20 // bytes of an operation
+	NativeOpsPerLook = 1024    // one of this many operations is left to Go, which looks at the links
 )
 
 // Limits of C's operations on windows.
 const (
-	WindowMost   = 256 << 10 // bytes of an operation
-	WindowSeldom = 128       // one of this many empty flushes of C is left to Go, which makes progress
+	MaxWindow      = 256 << 10 // bytes of an operation
+	FlushesPerLook = 128       // one of this many empty flushes of C is left to Go, which makes progress
 )
 
 // The operations that C does on a board, with the board's numbers.
 const (
-	BoardBarrier    = 0
-	BoardBcast      = 1
-	BoardGather     = 2
-	BoardScatter    = 4
-	BoardAllgather  = 6
-	BoardAlltoall   = 8
-	BoardReduce     = 11
-	BoardAllreduces = 12
+	BoardBarrier   = 0
+	BoardBcast     = 1
+	BoardGather    = 2
+	BoardScatter   = 4
+	BoardAllgather = 6
+	BoardAlltoall  = 8
+	BoardReduce    = 11
+	BoardAllreduce = 12
 
 	BoardReduceScatterBlock = 14
 )
@@ -104,8 +104,8 @@ const (
 // None is an index that stands for no entry.
 const None = -1
 
-// Every is the peer of a receive from any source.
-const Every = -2
+// AnySource is the peer of a receive from any source.
+const AnySource = -2
 
 // OnBoard is the peer of a nonblocking collective operation.
 const OnBoard = -3
@@ -167,7 +167,7 @@ type Peer struct {
 	InAt   uint64
 	Sends  uint32 // 1: fast-box messages may be sent
 	Takes  uint32 // 1: fast-box messages may be taken
-	Vain   uint64 // Seen plus 1 when C last waited in vain for room
+	FullAt uint64 // Seen plus 1 when C last waited in vain for room
 	Waited uint64 // time that C has waited for messages, by calls.Elapsed
 }
 
@@ -240,7 +240,7 @@ type Request struct {
 	Room    uint64         // size of the buffer in bytes; of an operation on the board the size of a block
 	Rank    int32          // requested source, or any; of an operation on the board its root
 	Tag     int32          // tag, or any
-	Peer    int32          // None: it is a send; Every: a receive from any source; OnBoard: an operation on the board
+	Peer    int32          // None: it is a send; AnySource: a receive from any source; OnBoard: an operation on the board
 	Next    int32
 	Source  int32 // source of the message
 	From    int32 // tag of the message
@@ -299,13 +299,13 @@ func (m *Memory) ForgetComm(context uint64) {
 	}
 }
 
-// Place returns the entry of the communicator with this handle, or nil.
-func (m *Memory) Place(handle uintptr) *Comm {
+// CommOf returns the entry of the communicator with this handle, or nil.
+func (m *Memory) CommOf(handle uintptr) *Comm {
 	return &m.Comms[(handle^handle>>3^handle>>32)%Comms]
 }
 
-// Window returns the entry of the window with this handle, or nil.
-func (m *Memory) Window(handle uintptr) *Window {
+// WindowOf returns the entry of the window with this handle, or nil.
+func (m *Memory) WindowOf(handle uintptr) *Window {
 	return &m.Windows[(handle^handle>>3^handle>>32)%Windows]
 }
 

@@ -196,8 +196,8 @@ func (c *Cursor) advance() {
 	c.left--
 }
 
-// whole returns how many runs from here on are whole ones of one series, end at hi or before and have
-// no more than room bytes together.
+// whole returns how many runs from here on are whole ones of one series, end at hi or before and
+// have no more than room bytes together.
 func (c *Cursor) whole(hi, room int64) int64 {
 	if c.Len != c.len || hi-c.Off < c.len {
 		return 0

@@ -107,7 +107,7 @@ func TestFillAndPick(t *testing.T) {
 					hole[h.Off+k] = true
 				}
 			}
-			covered := mapped(Covered(lists, int64(at), int64(at+n)))
+			covered := mapped(Union(lists, int64(at), int64(at+n)))
 			for k := at; k < at+n; k++ {
 				if hole[k] != (may[k] == nil) || covered[k] == hole[k] {
 					t.Fatalf("byte %d: %v; holes %v, covered %v", k, may[k], holes, covered[k])
@@ -125,17 +125,17 @@ func TestFillAndPick(t *testing.T) {
 			n := int64(0)
 			for at := 0; at < space; {
 				w := min(1+r.IntN(100), space-at)
-				n += Pick(back[n:], want[at:at+w], int64(at), &c)
+				n += GatherRuns(back[n:], want[at:at+w], int64(at), &c)
 				at += w
 			}
 			again := bytes.Clone(want)
 			c = lists[i].Cursor()
-			if put := Put(back, again, 0, &c); put != n || !bytes.Equal(again, want) {
+			if put := ScatterRuns(back, again, 0, &c); put != n || !bytes.Equal(again, want) {
 				t.Fatalf("%d bytes put back of %d, or elsewhere", put, n)
 			}
 			clear(again)
 			c = lists[i].Cursor()
-			Put(back, again, 0, &c)
+			ScatterRuns(back, again, 0, &c)
 			for at, has := range mapped(lists[i]) {
 				if has && again[at] != want[at] || !has && again[at] != 0 {
 					t.Fatalf("byte %d has become %d", at, again[at])

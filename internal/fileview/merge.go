@@ -74,13 +74,17 @@ func (h heap) second(hi int64) int64 {
 	return hi
 }
 
-// Pick copies the bytes of buf that are in the runs from the cursor on to dst; buf is the part of a
-// file that begins at lo. It stops when one of them is at its end, and returns the number of bytes
-// copied.
-func Pick(dst, buf []byte, lo int64, c *Cursor) (picked int64) { return move(dst, buf, lo, c, false) }
+// GatherRuns copies the bytes of buf that are in the runs from the cursor on to dst; buf is the
+// part of a file that begins at lo. It stops when one of them is at its end, and returns the number
+// of bytes copied.
+func GatherRuns(dst, buf []byte, lo int64, c *Cursor) (picked int64) {
+	return move(dst, buf, lo, c, false)
+}
 
-// Put is the inverse of Pick: it copies src to buf.
-func Put(src, buf []byte, lo int64, c *Cursor) (put int64) { return move(src, buf, lo, c, true) }
+// ScatterRuns is the inverse of GatherRuns: it copies src to buf.
+func ScatterRuns(src, buf []byte, lo int64, c *Cursor) (put int64) {
+	return move(src, buf, lo, c, true)
+}
 
 // move is Put or Pick.
 func move(data, buf []byte, lo int64, c *Cursor, put bool) (moved int64) {
@@ -115,9 +119,9 @@ func move(data, buf []byte, lo int64, c *Cursor, put bool) (moved int64) {
 	return moved
 }
 
-// Covered returns the runs of bytes between lo and hi that are in any of the lists, joined where
+// Union returns the runs of bytes between lo and hi that are in any of the lists, joined where
 // they touch or overlap.
-func Covered(lists []List, lo, hi int64) (covered List) {
+func Union(lists []List, lo, hi int64) (covered List) {
 	h := make(heap, 0, len(lists))
 	for i := range lists {
 		part := lists[i].Between(lo, hi)

@@ -119,7 +119,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestOneItem: items that span more than their extent would lie between each other. One is as good as any.
+// TestOneItem: items that span more than their extent would lie between each other. One is as good
+// as any.
 func TestOneItem(t *testing.T) {
 	i32 := datatype.Basic(datatype.Int32)
 	apart := must(t)(datatype.Hindexed([]int64{1, 1}, []int64{0, 1000}, i32))

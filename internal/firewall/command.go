@@ -29,7 +29,7 @@ func Command(load func(path string) *config.Job) *cmdline.Command {
 		if *asJSON && *nft {
 			return errors.New("-json and -nft exclude each other")
 		}
-		return cmdline.Exactly(1, "one job file")(args)
+		return cmdline.ExactArgs(1, "one job file")(args)
 	}
 	c.Run = func(args []string, out, _ io.Writer) (int, error) {
 		job := load(args[0])

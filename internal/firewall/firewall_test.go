@@ -149,8 +149,8 @@ func TestRulesOfStandbyServers(t *testing.T) {
 	}
 }
 
-// TestRulesOfARange: with ports in the file no port is left to the system, and what other machines have to
-// know beforehand has a port of its own.
+// TestRulesOfARange: with ports in the file no port is left to the system, and what other machines
+// have to know beforehand has a port of its own.
 func TestRulesOfARange(t *testing.T) {
 	got, err := run(t, "testdata/range.hcl")
 	if err != nil {
@@ -201,8 +201,9 @@ func TestRulesOfATree(t *testing.T) {
 	}
 }
 
-// TestRulesOfChannels: where routes have direct = false the channels are made by what they prefer to IMPI's
-// way, which may need other ports; where plain TCP is forbidden that is whatever encrypts.
+// TestRulesOfChannels: where routes have direct = false the channels are made by what they prefer
+// to IMPI's way, which may need other ports; where plain TCP is forbidden that is whatever
+// encrypts.
 func TestRulesOfChannels(t *testing.T) {
 	b, err := os.ReadFile("testdata/range.hcl")
 	if err != nil {

@@ -105,7 +105,7 @@ func headRule(s config.Site) []Rule {
 
 // treeRule admits the hosts that a host connects with the head, in a site of very many hosts.
 func treeRule(s config.Site, i int) []Rule {
-	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.Fan}.Children(i)
+	first, end := membership.Tree{Hosts: len(s.Hosts), Fan: membership.DefaultFan}.Children(i)
 	if i == 0 || first == end {
 		return nil
 	}
@@ -200,8 +200,8 @@ func linksDirectly(s, x config.Site, transport string) bool {
 	return allows(s.RouteTo(x.Name)) && allows(x.RouteTo(s.Name))
 }
 
-// offers reports whether the nodes of a site listen for links by a transport: for all that any of its routes
-// prefers.
+// offers reports whether the nodes of a site listen for links by a transport: for all that any of
+// its routes prefers.
 func offers(s config.Site, transport string) bool {
 	return slices.ContainsFunc(append(slices.Clone(s.Routes), s.RouteTo("*")), func(r config.Route) bool {
 		return slices.Contains(r.Prefer, transport)

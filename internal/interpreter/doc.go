@@ -27,8 +27,8 @@
 //
 // Communicators and requests have numbers that the tester chooses; communicator 0 is
 // MPI_COMM_WORLD. counts are separated by commas. Element i of a buffer that is sent is
-// seed + 7i + i/251, cut to what its type holds (see value); an element that is received is told by "hash",
-// the FNV-1a hash of all elements as 8 bytes big-endian, and "first", the first four.
+// seed + 7i + i/251, cut to what its type holds (see value); an element that is received is told by
+// "hash", the FNV-1a hash of all elements as 8 bytes big-endian, and "first", the first four.
 //
 // The operations are sum, prod, max, min, band, bor, bxor, land, lor, lxor, and concat:
 // associative, not commutative, on pairs of elements, (a,b) concat (c,d) = (ac, bc+d).

@@ -26,7 +26,7 @@ const hidden = "…"
 // Command returns impi-node report.
 func Command() *cmdline.Command {
 	command := func(verb string, files int, wants string) *cmdline.Command {
-		c := &cmdline.Command{Name: verb, Args: cmdline.File, Flags: cmdline.NewFlags(), Check: cmdline.Exactly(files, wants)}
+		c := &cmdline.Command{Name: verb, Args: cmdline.File, Flags: cmdline.NewFlags(), Check: cmdline.ExactArgs(files, wants)}
 		asJSON := c.Flags.Bool("json", false, "")
 		c.Run = func(args []string, out, _ io.Writer) (int, error) {
 			var read []*Report

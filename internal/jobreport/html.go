@@ -87,9 +87,9 @@ func (r *Report) Save(path string) error {
 	return err
 }
 
-// SaveBeside is Save for a job that has found before at the path when it began; nil: nothing. What has come
-// since is kept, as another job has written it, and the report has the ID of this process in its name
-// instead. It returns the name.
+// SaveBeside is Save for a job that has found before at the path when it began; nil: nothing. What
+// has come since is kept, as another job has written it, and the report has the ID of this process
+// in its name instead. It returns the name.
 func (r *Report) SaveBeside(path string, before fs.FileInfo) (name string, err error) {
 	now, err := os.Lstat(path)
 	if err == nil && (before == nil || !os.SameFile(before, now) || !before.ModTime().Equal(now.ModTime())) {

@@ -1,6 +1,6 @@
-// Package jobreport is what is left of a job after its end: one HTML file that says who waited for whom,
-// how long the procs were in which calls of MPI, what they sent each other, what broke, and what ran. The
-// file has all of it as JSON, too, which impi-node report reads.
+// Package jobreport is what is left of a job after its end: one HTML file that says who waited for
+// whom, how long the procs were in which calls of MPI, what they sent each other, what broke, and
+// what ran. The file has all of it as JSON, too, which impi-node report reads.
 package jobreport
 
 import (
@@ -147,8 +147,8 @@ type Version struct {
 	Version string `json:"version"`
 }
 
-// Known holds the latest answers of the nodes of a job.
-type Known struct {
+// LatestAnswers holds the latest answers of the nodes of a job.
+type LatestAnswers struct {
 	nodes map[string]answer
 	logs  map[string][]Fault // by node
 }
@@ -162,7 +162,7 @@ type answer struct {
 // Add adds the answers of nodes. An earlier answer of a node is replaced only if the new one has at
 // least as many accounts of procs: a node that is ending may no longer have what its procs have
 // counted.
-func (k *Known) Add(a links.Answer, now time.Time) {
+func (k *LatestAnswers) Add(a links.Answer, now time.Time) {
 	if k.nodes == nil {
 		k.nodes, k.logs = make(map[string]answer), make(map[string][]Fault)
 	}
@@ -228,10 +228,10 @@ func finished(n *links.Node) bool {
 }
 
 // Complete reports whether the final figures of all procs of a site are known.
-func (k *Known) Complete(s links.Site) bool { return k.of(s) == toTheEnd }
+func (k *LatestAnswers) Complete(s links.Site) bool { return k.of(s) == toTheEnd }
 
 // Fill adds to a report what the nodes have reported. sites are those of the job.
-func (k *Known) Fill(r *Report, sites []links.Site) {
+func (k *LatestAnswers) Fill(r *Report, sites []links.Site) {
 	r.Schema = Schema
 	sum := &summing{r: r, host: make(map[int]int), calls: make(map[string]*Call), waits: make(map[Wait]int64), sent: make(map[[2]int]*Sent), links: make(map[[2]string]*Link), joined: make(map[joint]*links.View), channels: make(map[joint]*links.Channel)}
 	total := 0
@@ -270,7 +270,7 @@ const (
 	ranStill = "as of "
 )
 
-func (k *Known) of(s links.Site) string {
+func (k *LatestAnswers) of(s links.Site) string {
 	procs, final, last := 0, true, time.Time{}
 	for _, a := range k.nodes {
 		if a.node.Client != s.Client {

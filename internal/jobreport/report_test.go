@@ -23,10 +23,10 @@ import (
 
 const hostile = `</script><script>alert("x")</script>&'<img src=//evil.example>` + "\x00\x1b[31m\xff"
 
-// sample is a job of sites with so many procs each, of which each has sent to the next one and waited
-// for it.
-func sample(sites []string, procs int) (*Known, []links.Site) {
-	k := &Known{}
+// sample is a job of sites with so many procs each, of which each has sent to the next one and
+// waited for it.
+func sample(sites []string, procs int) (*LatestAnswers, []links.Site) {
+	k := &LatestAnswers{}
 	var all []links.Site
 	total := procs * len(sites)
 	for c, name := range sites {
@@ -64,7 +64,7 @@ func reported(sites []string, procs int) *Report {
 
 // TestInit: MPI_Init is a call, and a class of its own.
 func TestInit(t *testing.T) {
-	k := &Known{}
+	k := &LatestAnswers{}
 	k.Add(links.Answer{Node: &links.Node{Procs: []links.Proc{{Rank: 0, Account: &wireup.Account{Time: 9, Init: 5}}, {Rank: 1, Account: &wireup.Account{Time: 9, Init: 7}}}}}, time.Time{})
 	r := &Report{}
 	k.Fill(r, []links.Site{{Procs: 2}})
@@ -100,7 +100,7 @@ func TestReport(t *testing.T) {
 
 // TestByRankAndCall: the calls in which all ranks were longest are listed by rank.
 func TestByRankAndCall(t *testing.T) {
-	k, procs := &Known{}, []links.Proc{{Rank: 0}, {Rank: 1}}
+	k, procs := &LatestAnswers{}, []links.Proc{{Rank: 0}, {Rank: 1}}
 	for i := range procs {
 		a := &wireup.Account{Time: 100}
 		for c := range mostByRank + 2 {
@@ -125,8 +125,8 @@ func TestByRankAndCall(t *testing.T) {
 	}
 }
 
-// TestDifferentMoments: above each table it is said which figures are as of when, host by host, if a node
-// has not told the end of its procs.
+// TestDifferentMoments: above each table it is said which figures are as of when, host by host, if
+// a node has not told the end of its procs.
 func TestDifferentMoments(t *testing.T) {
 	k, sites := sample([]string{"alpha", "beta"}, 2)
 	page := func() string {
@@ -156,8 +156,8 @@ func TestDifferentMoments(t *testing.T) {
 	}
 }
 
-// TestFaults: what the nodes have logged of faults is in the file with its time, equal lines once, and
-// stays when a node that ends has no log any more.
+// TestFaults: what the nodes have logged of faults is in the file with its time, equal lines once,
+// and stays when a node that ends has no log any more.
 func TestFaults(t *testing.T) {
 	k, sites := sample([]string{"alpha", "beta"}, 1)
 	last := *k.nodes["alpha\x00\x00\x00"].node
@@ -387,7 +387,8 @@ func TestSaveFails(t *testing.T) {
 	}
 }
 
-// TestSaveReplacesOnlyFiles: neither a pipe nor a symbolic link is lost, and only the owner may read a report.
+// TestSaveReplacesOnlyFiles: neither a pipe nor a symbolic link is lost, and only the owner may
+// read a report.
 func TestSaveReplacesOnlyFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -66,11 +66,12 @@ type Stream struct {
 	kept []string // the last lines; guarded by the Output's mu
 }
 
-// Keep makes the stream remember its last n lines. It must be called before the first Write.
-func (s *Stream) Keep(n int) { s.keep = n }
+// KeepLines makes the stream remember its last n lines. It must be called before the first Write.
+func (s *Stream) KeepLines(n int) { s.keep = n }
 
-// Kept returns the last lines that were written, without their prefixes. Any goroutine may call it.
-func (s *Stream) Kept() []string {
+// KeptLines returns the last lines that were written, without their prefixes. Any goroutine may
+// call it.
+func (s *Stream) KeptLines() []string {
 	s.o.mu.Lock()
 	defer s.o.mu.Unlock()
 	return slices.Clone(s.kept)

@@ -99,7 +99,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestRelease: a process that was let go counts as one that ended well, and is not touched any more.
+// TestRelease: a process that was let go counts as one that ended well, and is not touched any
+// more.
 func TestRelease(t *testing.T) {
 	cmd := other(t)
 	p, err := adopter(t).Watch(cmd.Process.Pid)

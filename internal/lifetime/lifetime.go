@@ -1,6 +1,6 @@
 // Package lifetime ends a node's part of a job: all parts of the node report what breaks to one
-// Lifetime, whose context ends by the failure that is to blame, as core/ending decides. A Group has what
-// goes on beside that, and knows when nothing of it is left.
+// Lifetime, whose context ends by the failure that is to blame, as core/ending decides. A Group has
+// what goes on beside that, and knows when nothing of it is left.
 package lifetime
 
 import (

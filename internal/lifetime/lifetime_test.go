@@ -68,7 +68,7 @@ func TestOnLate(t *testing.T) {
 	var told []string
 	l.OnLate = func(f *ending.Failure) { told = append(told, f.Text) }
 	for _, text := range []string{"first", "second"} {
-		l.Report(func(_ time.Time, e *ending.Ending) { e.Late(at(ending.Died, text)) })
+		l.Report(func(_ time.Time, e *ending.Ending) { e.ReportLate(at(ending.Died, text)) })
 	}
 	if len(told) != 1 || told[0] != "first" || ctx.Err() != nil {
 		t.Errorf("%q, %v", told, ctx.Err())

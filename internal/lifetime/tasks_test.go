@@ -31,8 +31,8 @@ func TestCloseWaitsAndLetsNoneBegin(t *testing.T) {
 	})
 }
 
-// TestDrainWaitsForWhatBeginsMeanwhile: tasks that begin while others are waited for run and are waited
-// for. None begins after that.
+// TestDrainWaitsForWhatBeginsMeanwhile: tasks that begin while others are waited for run and are
+// waited for. None begins after that.
 func TestDrainWaitsForWhatBeginsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGroup(t.Context())

@@ -183,7 +183,7 @@ func shareTheMachine(j *Job, p *Pair) []string {
 
 // isHere reports whether a node of a rank's site was asked on this machine.
 func (j *Job) isHere(rank int) bool {
-	return slices.ContainsFunc(j.Sites, func(s Part) bool { return s.Here && rank >= s.First && rank < s.First+s.Procs })
+	return slices.ContainsFunc(j.Sites, func(s SiteState) bool { return s.Here && rank >= s.First && rank < s.First+s.Procs })
 }
 
 // leaveThePlane is for links whose bytes pass through a plugin although they need not.

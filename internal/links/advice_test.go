@@ -14,7 +14,7 @@ func jobOf(pairs ...Pair) *Job {
 	auto := Waiting{Setting: "auto", Budget: 200000, State: "polling"}
 	j := &Job{Name: "ring", ID: "0123", Pairs: pairs}
 	for i, name := range []string{"alpha", "beta"} {
-		p := Part{Site: Site{Name: name, Client: i, Own: true, First: 2 * i, Procs: 2}, Here: true, PID: 100 + i}
+		p := SiteState{Site: Site{Name: name, Client: i, Own: true, First: 2 * i, Procs: 2}, Here: true, PID: 100 + i}
 		for r := range 2 {
 			p.Ranks = append(p.Ranks, Proc{Rank: 2*i + r, PID: 200 + 2*i + r, Wait: auto})
 		}

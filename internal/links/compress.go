@@ -35,10 +35,10 @@ func (p *Pair) compression(w io.Writer) {
 		case v.Compress == "" && v.NoCompress != "":
 			fmt.Fprintf(w, "    not compressed by rank %d: %s\n", v.Local, v.NoCompress)
 		case v.Compress == "":
-		case v.Traffic == nil || v.Traffic.Packed == nil:
+		case v.Traffic == nil || v.Traffic.Compressed == nil:
 			fmt.Fprintf(w, "    compressed by rank %d: %s\n", v.Local, v.Compress)
 		default:
-			fmt.Fprintf(w, "    compressed by rank %d: %s; %s\n", v.Local, v.Compress, CompressionText(v.Traffic.Packed.Sent, v.Traffic.Packed.SentPacked))
+			fmt.Fprintf(w, "    compressed by rank %d: %s; %s\n", v.Local, v.Compress, CompressionText(v.Traffic.Compressed.Sent, v.Traffic.Compressed.SentCompressed))
 		}
 	}
 }
@@ -56,15 +56,15 @@ func CompressedBytesOf(j *Job) (sum *wireup.CompressedBytes) {
 		sum.Add(x)
 	}
 	for i := range j.ByHost {
-		add(j.ByHost[i].Packed)
+		add(j.ByHost[i].Compressed)
 	}
 	for i := range j.Channels {
-		add(j.Channels[i].Packed)
+		add(j.Channels[i].Compressed)
 	}
 	for i := range j.Pairs {
 		for _, v := range j.Pairs[i].Views {
 			if v.Traffic != nil && len(j.ByHost) == 0 { // ByHost has all pairs
-				add(v.Traffic.Packed)
+				add(v.Traffic.Compressed)
 			}
 		}
 	}

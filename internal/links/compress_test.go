@@ -20,20 +20,20 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestPackedOf: all ends count, each once, whether a node tells of pairs or of hosts.
-func TestPackedOf(t *testing.T) {
+// TestCompressedOf: all ends count, each once, whether a node tells of pairs or of hosts.
+func TestCompressedOf(t *testing.T) {
 	x := func(n uint64) *wireup.CompressedBytes {
-		return &wireup.CompressedBytes{Sent: 10 * n, Received: 20 * n, SentPacked: n, ReceivedPacked: 2 * n}
+		return &wireup.CompressedBytes{Sent: 10 * n, Received: 20 * n, SentCompressed: n, ReceivedCompressed: 2 * n}
 	}
-	pairs := []Pair{{Views: []View{{Traffic: &Traffic{Packed: x(1)}}, {Traffic: &Traffic{}}}}, {Views: []View{{}, {Traffic: &Traffic{Packed: x(2)}}}}}
+	pairs := []Pair{{Views: []View{{Traffic: &Traffic{Compressed: x(1)}}, {Traffic: &Traffic{}}}}, {Views: []View{{}, {Traffic: &Traffic{Compressed: x(2)}}}}}
 	for name, c := range map[string]struct {
 		job  Job
 		want uint64 // 0: nil
 	}{
 		"nothing":  {Job{Pairs: []Pair{{Views: []View{{}}}}, Channels: []Channel{{}}, ByHost: []HostCounts{{}}}, 0},
 		"pairs":    {Job{Pairs: pairs}, 3},
-		"channels": {Job{Pairs: pairs, Channels: []Channel{{}, {Packed: x(5)}}}, 8},
-		"hosts":    {Job{Pairs: pairs, ByHost: []HostCounts{{Packed: x(1)}, {}, {Packed: x(8)}}}, 9},
+		"channels": {Job{Pairs: pairs, Channels: []Channel{{}, {Compressed: x(5)}}}, 8},
+		"hosts":    {Job{Pairs: pairs, ByHost: []HostCounts{{Compressed: x(1)}, {}, {Compressed: x(8)}}}, 9},
 	} {
 		got := CompressedBytesOf(&c.job)
 		if c.want == 0 && got != nil || c.want > 0 && (got == nil || *got != *x(c.want)) {
@@ -44,7 +44,7 @@ func TestPackedOf(t *testing.T) {
 
 func TestCompressionIsExplained(t *testing.T) {
 	p := Pair{A: 1, B: 2, Views: []View{
-		{Local: 1, Compress: "zstd, level 1, from 4096 bytes", Traffic: &Traffic{Packed: &wireup.CompressedBytes{Sent: 2000, SentPacked: 500}}, Rounds: true},
+		{Local: 1, Compress: "zstd, level 1, from 4096 bytes", Traffic: &Traffic{Compressed: &wireup.CompressedBytes{Sent: 2000, SentCompressed: 500}}, Rounds: true},
 		{Local: 2, NoCompress: "tcp is too fast", Exact: "it is not wanted"},
 	}}
 	var b strings.Builder

@@ -41,7 +41,7 @@ func writeProcs(w io.Writer, j *Job) {
 }
 
 func writeCollectives(w io.Writer, j *Job) {
-	own := slices.DeleteFunc(slices.Clone(j.Sites), func(s Part) bool { return s.Collectives == nil })
+	own := slices.DeleteFunc(slices.Clone(j.Sites), func(s SiteState) bool { return s.Collectives == nil })
 	if len(own) < 2 {
 		return
 	}
@@ -154,8 +154,8 @@ func (j *Job) Explain(w io.Writer, a, b int) bool {
 	return false
 }
 
-// ExplainHosts writes how two hosts are connected, and why their procs are linked as they are, pairs
-// with the same reasons together. It returns these pairs of ranks.
+// ExplainHosts writes how two hosts are connected, and why their procs are linked as they are,
+// pairs with the same reasons together. It returns these pairs of ranks.
 func (j *Job) ExplainHosts(w io.Writer, a, b int) (pairs [][2]int) {
 	for i := range j.Channels {
 		if c := &j.Channels[i]; c.From == a && c.To == b || c.From == b && c.To == a {
@@ -198,8 +198,8 @@ func (c *Channel) explain(w io.Writer) {
 	if c.PlaneReason != "" {
 		fmt.Fprintf(w, "\n    data plane %s: %s", c.Plane, c.PlaneReason)
 	}
-	if c.Packed != nil {
-		fmt.Fprintf(w, "\n    compressed by host %d: %s", c.From, CompressionText(c.Packed.Sent, c.Packed.SentPacked))
+	if c.Compressed != nil {
+		fmt.Fprintf(w, "\n    compressed by host %d: %s", c.From, CompressionText(c.Compressed.Sent, c.Compressed.SentCompressed))
 	}
 	if c.Lost != "" {
 		fmt.Fprintf(w, "\n    was lost: %s", c.Lost)

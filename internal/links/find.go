@@ -98,8 +98,8 @@ func withOthers(found []FoundNode) []FoundNode {
 	return all
 }
 
-// together gives nodes that have heard of each other one launcher, by which they are known to be of one
-// job before that has an ID.
+// together gives nodes that have heard of each other one launcher, by which they are known to be of
+// one job before that has an ID.
 func together(found []FoundNode) {
 	for i := range found {
 		for _, x := range found[i].others {

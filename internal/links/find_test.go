@@ -103,8 +103,8 @@ func TestReadAbout(t *testing.T) {
 	}
 }
 
-// TestSitesThatStart: sites that were started one by one are one job before it has an ID, as they have one
-// server, and when one of them knows the ID before the others.
+// TestSitesThatStart: sites that were started one by one are one job before it has an ID, as they
+// have one server, and when one of them knows the ID before the others.
 func TestSitesThatStart(t *testing.T) {
 	node := func(pid, client int, id, server string) FoundNode {
 		a := NodeInfo{Job: "heat", ID: id, Site: string(rune('a' + client)), Client: client, PID: pid, Parent: pid - 1, Server: server}
@@ -138,8 +138,8 @@ func TestSitesThatStart(t *testing.T) {
 	}
 }
 
-// TestHostsThatStart: the nodes of a site's hosts that were started apart are one job before it has an
-// ID, as they tell of each other; those of another job are not of it.
+// TestHostsThatStart: the nodes of a site's hosts that were started apart are one job before it has
+// an ID, as they tell of each other; those of another job are not of it.
 func TestHostsThatStart(t *testing.T) {
 	about := func(pid, number int) NodeInfo {
 		return NodeInfo{Job: "heat", Site: "alpha", PID: pid, Parent: pid - 1, Host: "10.0.0." + itoa(number+1), Number: number}

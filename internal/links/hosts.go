@@ -95,9 +95,9 @@ func (j *Job) TrafficBetweenHosts() (list []HostTraffic) {
 	return list
 }
 
-// ThroughAgents estimates the round trips between hosts by those of their channels, where packets go through the
-// agents and no link of procs has an estimate.
-func ThroughAgents(hosts []HostCounts, channels []Channel) {
+// EstimateRoundTrips estimates the round trips between hosts by those of their channels, where
+// packets go through the agents and no link of procs has an estimate.
+func EstimateRoundTrips(hosts []HostCounts, channels []Channel) {
 	for i := range hosts {
 		x := &hosts[i]
 		if x.RTT > 0 || !slices.ContainsFunc(x.Links, func(l LinkCount) bool { return l.State == StateAgents && l.Pairs > 0 }) {
@@ -183,8 +183,8 @@ func between(x, other *HostCounts) HostLinks {
 // carries reports whether bytes can be under way on links in a state.
 func carries(s State) bool { return s == StateLinked || s == StateLost }
 
-// carriers sums what may have bytes under way, by transport. A link that one end has lost may be linked at
-// the other one.
+// carriers sums what may have bytes under way, by transport. A link that one end has lost may be
+// linked at the other one.
 func carriers(x *HostCounts) map[string]LinkCount {
 	sums := make(map[string]LinkCount)
 	if x == nil {

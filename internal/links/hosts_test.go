@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestBetweenHosts: what is under way between two hosts is known if both count the same links, all of them.
+// TestBetweenHosts: what is under way between two hosts is known if both count the same links, all
+// of them.
 func TestBetweenHosts(t *testing.T) {
 	linked := func(transport string, pairs, counted int, sent, received uint64) LinkCount {
 		return LinkCount{State: StateLinked, Transport: transport, Pairs: pairs, Counted: counted, Sent: sent, Received: received}
@@ -48,8 +49,8 @@ func TestBetweenHosts(t *testing.T) {
 	}
 }
 
-// TestTrafficBetweenHosts: what a host does not tell is what the other one has received, and the latency is the
-// shortest.
+// TestTrafficBetweenHosts: what a host does not tell is what the other one has received, and the
+// latency is the shortest.
 func TestTrafficBetweenHosts(t *testing.T) {
 	j := Job{ByHost: []HostCounts{
 		{From: 4, To: 2, Messages: 7, Data: 70, Sent: 77, Received: 9, RTT: 8 * time.Microsecond},
@@ -70,12 +71,12 @@ func TestTrafficBetweenHosts(t *testing.T) {
 	}
 }
 
-// TestThroughAgents: of hosts whose procs have no link with an estimate the channel's counts, if their packets
-// go by that.
+// TestThroughAgents: of hosts whose procs have no link with an estimate the channel's counts, if
+// their packets go by that.
 func TestThroughAgents(t *testing.T) {
 	agents, tcp := []LinkCount{{State: StateAgents, Pairs: 2}}, []LinkCount{{State: StateLinked, Transport: "tcp", Pairs: 2}}
 	hosts := []HostCounts{{From: 0, To: 1, Links: agents}, {From: 0, To: 2, Links: tcp}, {From: 0, To: 3, Links: agents, RTT: 5}}
-	ThroughAgents(hosts, []Channel{{From: 0, To: 1, RTT: 100}, {From: 0, To: 2, RTT: 100}, {From: 0, To: 3, RTT: 100}})
+	EstimateRoundTrips(hosts, []Channel{{From: 0, To: 1, RTT: 100}, {From: 0, To: 2, RTT: 100}, {From: 0, To: 3, RTT: 100}})
 	for i, want := range []time.Duration{100, 0, 5} {
 		if hosts[i].RTT != want {
 			t.Errorf("host %d: %v, want %v", i+1, hosts[i].RTT, want)

@@ -21,7 +21,7 @@ type Report struct {
 type Job struct {
 	Name       string      `json:"name"`
 	ID         string      `json:"id,omitempty"` // empty before the job's sites have met
-	Sites      []Part      `json:"sites"`        // by client rank
+	Sites      []SiteState `json:"sites"`        // by client rank
 	Pairs      []Pair      `json:"pairs"`        // of ranks, the lower one first
 	Unused     int         `json:"unused_pairs"` // pairs left out because nothing was sent between them
 	Left       int         `json:"left_out_pairs"`
@@ -36,10 +36,10 @@ type Job struct {
 	ByHost []HostCounts `json:"by_host,omitempty"`
 }
 
-// Part is a site of a job, and whether its node answered. If each host has a node of its own, it
-// stands for all of them: PID and Parent are those of a node that runs here, and Phase is that of
-// the node that is least far, or that ends.
-type Part struct {
+// SiteState is a site of a job, and whether its node answered. If each host has a node of its own,
+// it stands for all of them: PID and Parent are those of a node that runs here, and Phase is that
+// of the node that is least far, or that ends.
+type SiteState struct {
 	Site
 	Here       bool        `json:"here"` // a node of it runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
@@ -60,7 +60,7 @@ type Part struct {
 }
 
 // Answered reports whether the site's nodes have answered.
-func (p *Part) Answered() bool { return p.Problem == "" && p.NotAsked == "" }
+func (p *SiteState) Answered() bool { return p.Problem == "" && p.NotAsked == "" }
 
 // HostNode is the node of one host of a site, and whether it answered.
 type HostNode struct {
@@ -270,17 +270,17 @@ func (j *Job) HasPID(pid int) bool {
 	return false
 }
 
-func parts(found []FoundNode) (list []Part) {
+func parts(found []FoundNode) (list []SiteState) {
 	for _, s := range sitesOf(found) {
-		list = append(list, Part{Site: s})
+		list = append(list, SiteState{Site: s})
 	}
 	for _, f := range found {
 		if f.About.isSpare() {
 			continue
 		}
-		i := slices.IndexFunc(list, func(p Part) bool { return p.Client == f.About.Client })
+		i := slices.IndexFunc(list, func(p SiteState) bool { return p.Client == f.About.Client })
 		if i < 0 {
-			list = append(list, Part{Site: Site{Name: f.About.Site, Client: f.About.Client, Own: true}})
+			list = append(list, SiteState{Site: Site{Name: f.About.Site, Client: f.About.Client, Own: true}})
 			i = len(list) - 1
 		}
 		list[i].add(f)
@@ -288,7 +288,7 @@ func parts(found []FoundNode) (list []Part) {
 	return list
 }
 
-func (p *Part) notAnswered(n HostNode) {
+func (p *SiteState) notAnswered(n HostNode) {
 	problem := n.Problem
 	if n.Host != "" {
 		problem = "host " + n.Host + ": " + problem
@@ -302,7 +302,7 @@ func (p *Part) notAnswered(n HostNode) {
 	}
 }
 
-func (p *Part) add(f FoundNode) {
+func (p *SiteState) add(f FoundNode) {
 	if !f.Forwarded && !p.Here {
 		p.Here, p.PID, p.Parent = true, f.About.PID, f.About.Parent
 	}

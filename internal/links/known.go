@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// KnownName is the file in a node's run directory with what is known of its job from the moment in which the
-// job ran: a node that does not answer has procs, and a server, too.
+// KnownName is the file in a node's run directory with what is known of its job from the moment in
+// which the job ran: a node that does not answer has procs, and a server, too.
 const KnownName = "job.json"
 
 const maxKnown = 1 << 20
@@ -66,7 +66,7 @@ func sitesOf(found []FoundNode) []Site {
 }
 
 // remember takes what is known of a node from before, as it does not answer.
-func (p *Part) remember(k *Known) {
+func (p *SiteState) remember(k *Known) {
 	if k == nil {
 		return
 	}

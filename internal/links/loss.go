@@ -66,7 +66,7 @@ func (j *Job) lose(lost map[int]*Loss) {
 	}
 }
 
-func (p *Part) loseHosts(lost map[int]*Loss) {
+func (p *SiteState) loseHosts(lost map[int]*Loss) {
 	gone := false
 	for i := range p.Nodes {
 		n := &p.Nodes[i]

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestLosses: what a job goes on without is lost, since when a node has first heard of it, and not silent.
+// TestLosses: what a job goes on without is lost, since when a node has first heard of it, and not
+// silent.
 func TestLosses(t *testing.T) {
 	sites := []Site{
 		{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"10.0.0.1"}},
@@ -61,8 +62,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestLossOfAHost: of a site that has a node for each host one host is lost, which nobody asks any more; another one
-// that does not answer is a problem as ever.
+// TestLossOfAHost: of a site that has a node for each host one host is lost, which nobody asks any
+// more; another one that does not answer is a problem as ever.
 func TestLossOfAHost(t *testing.T) {
 	site := Site{Name: "alpha", Own: true, Procs: 5, HostProcs: []int{2, 1, 2}, Hosts: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}
 	about := func(host int) NodeInfo {

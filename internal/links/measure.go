@@ -100,7 +100,8 @@ func probings(jobs []Job, found []FoundNode, all bool) (todo []probing) {
 	return todo
 }
 
-// dirs returns the run directory of the node by which each rank can be measured: one of its site, which answered.
+// dirs returns the run directory of the node by which each rank can be measured: one of its site,
+// which answered.
 func (j *Job) dirs(found []FoundNode) map[int]string {
 	type site struct {
 		dir    string

@@ -115,8 +115,8 @@ func TestMeasureWhatElseIsPossible(t *testing.T) {
 	}
 }
 
-// TestMeasureOneEnd: of a pair with another machine's site, which was asked by a node of this one, this end
-// measures, also if the other one has dialled.
+// TestMeasureOneEnd: of a pair with another machine's site, which was asked by a node of this one,
+// this end measures, also if the other one has dialled.
 func TestMeasureOneEnd(t *testing.T) {
 	var a asked
 	dir := serve(t, a.node(Answer{Measure: &Measure{HalfTrip: time.Microsecond, Rate: 5e9}}))

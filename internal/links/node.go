@@ -108,7 +108,7 @@ type HostCounts struct {
 
 	RTT time.Duration `json:"rtt_ns,omitempty"` // the shortest estimate of a link's; 0: there is none
 
-	Packed *wireup.CompressedBytes `json:"packed,omitempty"` // of the compressed links; nil: there are none
+	Compressed *wireup.CompressedBytes `json:"packed,omitempty"` // of the compressed links; nil: there are none
 
 	Links []LinkCount `json:"links,omitempty"` // pairs by kind of link, at most MaxKinds; older nodes do not send it
 }
@@ -219,8 +219,8 @@ type Collectives struct {
 	Why        string        `json:"why"`
 }
 
-// IsProcessID reports whether a number can be a process ID: the identities that sites of ours give their
-// procs are larger than any.
+// IsProcessID reports whether a number can be a process ID: the identities that sites of ours give
+// their procs are larger than any.
 func IsProcessID(n int64) bool {
 	const most = 1 << 22 // the kernel's PID_MAX_LIMIT
 	return n > 0 && n <= most
@@ -468,13 +468,13 @@ type Bytes struct {
 
 // Traffic is what a proc knows of its traffic with a peer.
 type Traffic struct {
-	Bytes                            // of the direct link, headers included
-	Messages uint64                  `json:"sent_messages"`
-	Data     uint64                  `json:"sent_data_bytes"`  // in these messages, whatever way they went
-	RTT      time.Duration           `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
-	Ended    bool                    `json:"ended,omitempty"`  // the proc has no link to the peer any more
-	Pure     bool                    `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
-	Packed   *wireup.CompressedBytes `json:"packed,omitempty"` // of a direct link that is compressed
+	Bytes                              // of the direct link, headers included
+	Messages   uint64                  `json:"sent_messages"`
+	Data       uint64                  `json:"sent_data_bytes"`  // in these messages, whatever way they went
+	RTT        time.Duration           `json:"rtt_ns,omitempty"` // as the kernel estimates it for TCP, or the transport
+	Ended      bool                    `json:"ended,omitempty"`  // the proc has no link to the peer any more
+	Pure       bool                    `json:"pure,omitempty"`   // the bytes are those of the two procs alone, without what nodes said on the link before
+	Compressed *wireup.CompressedBytes `json:"packed,omitempty"` // of a direct link that is compressed
 }
 
 // Channel is the connection between two hosts that carries what goes through
@@ -494,7 +494,7 @@ type Channel struct {
 	Resumes     int           `json:"resumes"`
 	Bytes
 	Pure         bool                    `json:"pure,omitempty"`            // these bytes are only the two agents' own
-	Packed       *wireup.CompressedBytes `json:"packed,omitempty"`          // of a channel that is compressed
+	Compressed   *wireup.CompressedBytes `json:"packed,omitempty"`          // of a channel that is compressed
 	UnderWay     *uint64                 `json:"under_way_bytes,omitempty"` // that From has sent and To has not received; nil: unknown. In a Job
 	NoArrivalFor time.Duration           `json:"still_ns,omitempty"`        // time in which none of them has arrived, as far as observed
 }

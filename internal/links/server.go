@@ -50,8 +50,9 @@ func Serve(path string, handle func(context.Context, Request) Answer) (*Server, 
 	return s, nil
 }
 
-// closeLimit is how long Close waits for handlers, whose context has ended. One that still runs may be in a
-// call of the system, as at a file of a machine that does not answer, and must not keep the node.
+// closeLimit is how long Close waits for handlers, whose context has ended. One that still runs may
+// be in a call of the system, as at a file of a machine that does not answer, and must not keep the
+// node.
 const closeLimit = 5 * time.Second
 
 // Close removes the socket and ends all requests; it returns soon.

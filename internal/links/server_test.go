@@ -161,7 +161,8 @@ func TestFewAskAtATime(t *testing.T) {
 	}
 }
 
-// TestManyAskAtOnce: each of many who ask at the same time, and more than are served at a time, has an answer.
+// TestManyAskAtOnce: each of many who ask at the same time, and more than are served at a time, has
+// an answer.
 func TestManyAskAtOnce(t *testing.T) {
 	dir := serve(t, hello)
 	const many = 2 * maxAsking

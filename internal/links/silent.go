@@ -19,7 +19,7 @@ func (j *Job) addSilent() {
 	}
 }
 
-func (p *Part) addSilent(first int) {
+func (p *SiteState) addSilent(first int) {
 	told := make(map[int]bool, len(p.Ranks))
 	for i := range p.Ranks {
 		told[p.Ranks[i].Rank] = true
@@ -68,7 +68,7 @@ func (s *Site) hostOf(rank int) int {
 }
 
 // node is the node of one of the site's hosts, or nil if none is known.
-func (p *Part) node(host int) *HostNode {
+func (p *SiteState) node(host int) *HostNode {
 	if i := slices.IndexFunc(p.Nodes, func(n HostNode) bool { return n.Number == host }); i >= 0 {
 		return &p.Nodes[i]
 	}
@@ -77,7 +77,7 @@ func (p *Part) node(host int) *HostNode {
 
 // HostProblem returns why the node of one of the site's hosts, by the host's number, does not
 // answer, or "" if it does or the host has no node of its own.
-func (p *Part) HostProblem(host int) string {
+func (p *SiteState) HostProblem(host int) string {
 	if n := p.node(host); n != nil {
 		return n.Problem
 	}

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestNotAsked: a site that nobody can ask from here has no fault, and its procs are no silent ones.
+// TestNotAsked: a site that nobody can ask from here has no fault, and its procs are no silent
+// ones.
 func TestNotAsked(t *testing.T) {
 	sites := []Site{
 		{Name: "alpha", Own: true, Procs: 1, Hosts: []string{"10.0.0.1"}},
@@ -27,7 +28,8 @@ func TestNotAsked(t *testing.T) {
 	}
 }
 
-// TestSilentHosts: procs whose node does not answer stay in the list, with their host, and since when.
+// TestSilentHosts: procs whose node does not answer stay in the list, with their host, and since
+// when.
 func TestSilentHosts(t *testing.T) {
 	since := time.Unix(5000, 0)
 	sites := []Site{

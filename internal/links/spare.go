@@ -23,11 +23,12 @@ type Spare struct {
 // MaxSpares is the maximum number of spare sites that are used of another node's answer.
 const MaxSpares = 32
 
-// isSpare reports whether a node is that of a spare site, which has no rank among the job's clients.
+// isSpare reports whether a node is that of a spare site, which has no rank among the job's
+// clients.
 func (a *NodeInfo) isSpare() bool { return a.Client < 0 }
 
-// better are the states, the one that tells most first: a site that one node of the job cannot reach may be
-// there for another one.
+// better are the states, the one that tells most first: a site that one node of the job cannot
+// reach may be there for another one.
 var better = []string{"taken", "waiting", "lost", "absent"}
 
 // spares are the spare sites of a job, in the order in which they are known, each as described by

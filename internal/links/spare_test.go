@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSparesOfNodes: the node that sees most of a spare site counts, and its own says what it has. It is no site
-// of the job.
+// TestSparesOfNodes: the node that sees most of a spare site counts, and its own says what it has.
+// It is no site of the job.
 func TestSparesOfNodes(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	node := func(site string, client int, spares ...Spare) FoundNode {

@@ -99,7 +99,7 @@ func writeSites(w io.Writer, j *Job) {
 }
 
 // RankText names the procs of a site: "ranks 0-3"; "" if it has none.
-func (p *Part) RankText() string {
+func (p *SiteState) RankText() string {
 	switch p.Procs {
 	case 0:
 		return ""
@@ -110,7 +110,7 @@ func (p *Part) RankText() string {
 }
 
 // Answer returns who answered a command of impi-node for a site, or why there was no answer.
-func (p *Part) Answer(command string) string {
+func (p *SiteState) Answer(command string) string {
 	switch {
 	case !p.Own:
 		return "another MPI"
@@ -134,7 +134,7 @@ func (p *Part) Answer(command string) string {
 }
 
 // nodes says how many nodes of a site with one for each host answered, and why the others did not.
-func (p *Part) nodes() string {
+func (p *SiteState) nodes() string {
 	answered := 0
 	var s []string
 	for _, n := range p.Nodes {
@@ -154,7 +154,7 @@ func (p *Part) nodes() string {
 	return strings.Join(s, "; ")
 }
 
-func (p *Part) waits() string {
+func (p *SiteState) waits() string {
 	if len(p.Ranks) == 0 {
 		return ""
 	}
@@ -191,8 +191,8 @@ func (p *Part) waits() string {
 	return fmt.Sprintf("wait %s: %s; %snow %s", cmp.Or(setting, "not known"), strategy(budget), looks, strings.Join(now, ", "))
 }
 
-// ProgressText returns how often a proc makes progress while the program computes, as the predicate of a
-// sentence; "" if it does not.
+// ProgressText returns how often a proc makes progress while the program computes, as the predicate
+// of a sentence; "" if it does not.
 func (w Waiting) ProgressText() string {
 	if w.Progress <= 0 {
 		return ""

@@ -50,15 +50,15 @@ func report() *Report {
 	j.Sites[1].Hosts, j.Sites[1].Problem = []string{"127.0.0.3"}, "the node does not answer"
 	j.Sites[1].Ranks = nil
 	j.Sites = append(j.Sites,
-		Part{Site: Site{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1, Hosts: []string{"192.0.2.1"}}},
-		Part{Site: Site{Client: 3, First: 5, Procs: 2, Hosts: []string{"192.0.2.2"}}})
+		SiteState{Site: Site{Name: "gamma", Client: 2, Own: true, First: 4, Procs: 1, Hosts: []string{"192.0.2.1"}}},
+		SiteState{Site: Site{Client: 3, First: 5, Procs: 2, Hosts: []string{"192.0.2.2"}}})
 	j.Channels = []Channel{
 		{From: 0, To: 1, Address: "127.0.0.3", Transport: "tcp", Plane: "fd", RTT: 40 * time.Microsecond, State: StateLinked, Bytes: Bytes{Sent: number(99), Received: number(1)}},
 		{From: 0, To: 2, Address: "192.0.2.1", Transport: "quic", Plane: "ring", PlaneReason: "the plugin has the connection", State: StateLost, Resumable: true, Resumes: 2, Lost: "connection reset by peer"},
 		{From: 0, To: 3, Address: "192.0.2.2", State: StateEnded, Ended: true},
 	}
 	Advise(j)
-	return &Report{Schema: Schema, Jobs: []Job{*j, {Name: "new", Sites: []Part{{Site: Site{Name: "alpha", Own: true}, Here: true, PID: 400, Phase: PhaseStarting}}}}}
+	return &Report{Schema: Schema, Jobs: []Job{*j, {Name: "new", Sites: []SiteState{{Site: Site{Name: "alpha", Own: true}, Here: true, PID: 400, Phase: PhaseStarting}}}}}
 }
 
 // TestText compares with what was read and found good. IMPI_REWRITE=1 writes it
@@ -118,10 +118,10 @@ func TestWaitingForPeople(t *testing.T) {
 	}
 }
 
-// TestWaitsOfTheLost: of procs that are lost it is not known how they wait, and a link that has ended is
-// as old as when it was made.
+// TestWaitsOfTheLost: of procs that are lost it is not known how they wait, and a link that has
+// ended is as old as when it was made.
 func TestWaitsOfTheLost(t *testing.T) {
-	p := Part{Ranks: []Proc{
+	p := SiteState{Ranks: []Proc{
 		{Rank: 0, State: ProcRunning, Wait: Waiting{Setting: "auto", State: "computing"}},
 		{Rank: 1, State: ProcLost},
 		{Rank: 2, State: ProcInit},
@@ -168,11 +168,12 @@ func TestReportAsJSON(t *testing.T) {
 	}
 }
 
-// TestWhoseEnd: of a pair within a site whose ends report different things, it is said whose end each is.
+// TestWhoseEnd: of a pair within a site whose ends report different things, it is said whose end
+// each is.
 func TestWhoseEnd(t *testing.T) {
 	one := View{Local: 0, Peer: 1, Route: Route{Prefer: []string{"shm"}}, Candidates: []Candidate{{Transport: "shm", Verdict: Chosen}}}
 	other := View{Local: 1, Peer: 0, Route: one.Route}
-	j := &Job{Sites: []Part{{Site: Site{Name: "alpha", Procs: 2}}}, Pairs: []Pair{{A: 0, B: 1, Views: []View{one, other}}}}
+	j := &Job{Sites: []SiteState{{Site: Site{Name: "alpha", Procs: 2}}}, Pairs: []Pair{{A: 0, B: 1, Views: []View{one, other}}}}
 	for _, want := range []int{1, 0} {
 		var b bytes.Buffer
 		if !j.Explain(&b, 0, 1) || strings.Count(b.String(), "site alpha (end of the lower rank), the") != want || strings.Count(b.String(), "site alpha (end of the higher rank), the") != want {
@@ -188,7 +189,7 @@ func TestWhoseEnd(t *testing.T) {
 // TestCollectivesBetweenSites are shown where there are several sites.
 func TestCollectivesBetweenSites(t *testing.T) {
 	direct, tree := &Collectives{Direct: 32, DirectLong: 1 << 20, Why: "one reason"}, &Collectives{Why: "another"}
-	for want, sites := range map[string][]Part{
+	for want, sites := range map[string][]SiteState{
 		"all at once up to 32 sites, Allreduce of 1.05 MB and more part by part; one reason": {{Site: Site{Collectives: direct}}, {Site: Site{Collectives: direct}}},
 		"up and down a tree; another": {{Site: Site{Collectives: tree}}, {}, {Site: Site{Collectives: tree}}},
 		"":                            {{Site: Site{Collectives: direct}}, {}},

@@ -25,8 +25,9 @@ func sameBytes(a, b *View) bool {
 		alike(a.Traffic.Pure, b.Traffic.Pure, a.Plane == b.Plane)
 }
 
-// alike reports whether two ends that count purely or not count the same. Older releases also count what
-// the nodes have said on a ring before, and with one data plane at both ends they do that at both.
+// alike reports whether two ends that count purely or not count the same. Older releases also count
+// what the nodes have said on a ring before, and with one data plane at both ends they do that at
+// both.
 func alike(a, b, samePlane bool) bool { return a == b && (a || samePlane) }
 
 func channelsUnderWay(all []Channel) {

@@ -11,8 +11,9 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 )
 
-// Choice is what the flags of a command say about which jobs are meant, and how their nodes are asked.
-type Choice struct {
+// Selection is what the flags of a command say about which jobs are meant, and how their nodes are
+// asked.
+type Selection struct {
 	Job, RunDir string
 	UID         int // owner of the jobs
 	PID         int // a process of the job; 0: any
@@ -21,11 +22,11 @@ type Choice struct {
 	user string
 }
 
-// NewChoice returns the choice without flags: all jobs of this user.
-func NewChoice() *Choice { return &Choice{UID: os.Geteuid(), Deadline: 2 * time.Second} }
+// NewSelection returns the choice without flags: all jobs of this user.
+func NewSelection() *Selection { return &Selection{UID: os.Geteuid(), Deadline: 2 * time.Second} }
 
 // AddFlags adds -job, -run-dir and -user to the flags of a command that takes no arguments.
-func (c *Choice) AddFlags(to *cmdline.Command) {
+func (c *Selection) AddFlags(to *cmdline.Command) {
 	to.Flags.StringVar(&c.Job, "job", "", cmdline.Job)
 	to.Flags.StringVar(&c.RunDir, "run-dir", "", cmdline.Dir)
 	to.Flags.StringVar(&c.user, "user", "", cmdline.User)
@@ -41,18 +42,18 @@ func (c *Choice) AddFlags(to *cmdline.Command) {
 }
 
 // AddPIDAndDeadline adds -pid and -deadline.
-func (c *Choice) AddPIDAndDeadline(to *cmdline.Command) {
+func (c *Selection) AddPIDAndDeadline(to *cmdline.Command) {
 	to.Flags.IntVar(&c.PID, "pid", 0, "")
 	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
 }
 
-// Wants reports whether the choice includes a job.
-func (c *Choice) Wants(j *Job) bool {
+// Includes reports whether the choice includes a job.
+func (c *Selection) Includes(j *Job) bool {
 	return IsCalled(c.Job, j.Name, j.ID) && (c.PID == 0 || j.HasPID(c.PID))
 }
 
-// NoJob is the error for when no node was found of a job called name, or of any if that is empty, with its
-// run directories in runDir, or in the usual places.
+// NoJob is the error for when no node was found of a job called name, or of any if that is empty,
+// with its run directories in runDir, or in the usual places.
 func NoJob(name, runDir string) error {
 	job, where := "job of this user", " on this machine (XDG_RUNTIME_DIR and TMPDIR must be the same as where the job was started)"
 	if name != "" {

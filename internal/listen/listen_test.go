@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// TestFirst: ports are tried in their order until one is free, or fails for another reason; a port that is
-// named is tried alone.
+// TestFirst: ports are tried in their order until one is free, or fails for another reason; a port
+// that is named is tried alone.
 func TestFirst(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

@@ -25,7 +25,8 @@ type Line struct {
 	Text  string // message and arguments
 }
 
-// Recent keeps the last lines of a logger of level info and above, whatever the logger's own level is.
+// Recent keeps the last lines of a logger of level info and above, whatever the logger's own level
+// is.
 type Recent struct {
 	mu     sync.Mutex
 	lines  ring
@@ -71,7 +72,8 @@ func (r *Recent) Lines() []Line {
 	return all
 }
 
-// textOf writes a message with its arguments as hclog does, but for a trailing name without a value.
+// textOf writes a message with its arguments as hclog does, but for a trailing name without a
+// value.
 func textOf(message string, args []any) string {
 	var b strings.Builder
 	b.WriteString(message)

@@ -10,8 +10,8 @@ func SetLevel(log hclog.Logger, level hclog.Level, say func()) {
 	log.SetLevel(level)
 }
 
-// ReportReload logs the result of a reload for the operator who has asked for it, at a higher level if the
-// log would not show it otherwise.
+// ReportReload logs the result of a reload for the operator who has asked for it, at a higher level
+// if the log would not show it otherwise.
 func ReportReload(log hclog.Logger, level hclog.Level, text string, args ...any) {
 	log.Log(max(level, log.GetLevel()), text, args...)
 }

@@ -20,8 +20,8 @@ func Address() netip.Addr {
 	return netip.AddrFrom4([4]byte{127, 64 | byte(pid>>16)&63, byte(pid >> 8), byte(pid)})
 }
 
-// The ports of Free are below those that the kernel gives to who asks for any: a program that listens
-// at all addresses would get one of these, which is then taken at Address, too.
+// The ports of Free are below those that the kernel gives to who asks for any: a program that
+// listens at all addresses would get one of these, which is then taken at Address, too.
 const firstPort, endPort = 10000, 32768
 
 var tried atomic.Uint32

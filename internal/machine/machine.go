@@ -24,8 +24,8 @@ type Machine interface {
 	// Now returns the time, for measuring intervals.
 	Now() time.Time
 
-	// Exit ends the proc at once and does not return. why is said on standard error; empty: somebody else
-	// has said it.
+	// Exit ends the proc at once and does not return. why is said on standard error; empty: somebody
+	// else has said it.
 	Exit(code int, why string)
 }
 

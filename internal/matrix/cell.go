@@ -77,11 +77,11 @@ type Transport struct {
 	Natives    []string // HCL of each site with an MPI of its own, which ConfigName links; SITE is replaced; nil: they have none
 }
 
-// has reports whether there are cells with a plane in a mode. On several machines there are those of
-// transports that leave a machine, by their first plane and by rings: whether bytes pass through the
-// plugin matters there, and how does not. A transport that stays on the machine has its first plane
-// there, for the links between procs of one machine. It has no channels there: these are between hosts,
-// and each machine is one.
+// has reports whether there are cells with a plane in a mode. On several machines there are those
+// of transports that leave a machine, by their first plane and by rings: whether bytes pass through
+// the plugin matters there, and how does not. A transport that stays on the machine has its first
+// plane there, for the links between procs of one machine. It has no channels there: these are
+// between hosts, and each machine is one.
 func (t Transport) has(plane, mode string) bool {
 	switch {
 	case t.Natives != nil:

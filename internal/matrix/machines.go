@@ -11,8 +11,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// machinesPerSite is how many machines a site has in cells that have several. Each has as many procs as
-// a site on one machine, so that such jobs have links within machines beside those between them.
+// machinesPerSite is how many machines a site has in cells that have several. Each has as many
+// procs as a site on one machine, so that such jobs have links within machines beside those between
+// them.
 const (
 	machinesPerSite = 3
 	procsPerMachine = 2
@@ -30,10 +31,10 @@ func (c Cell) byAgents() bool { return c.Mode == Agents || c.Mode == AgentsMachi
 
 type kind struct{ transport, plane string }
 
-// kinds returns what the links of the cell's job are like: those within a machine, then those between
-// machines. The cell is about the second, and the first are of shared memory, unless its transport stays
-// on the machine: then it is about the first, and the second are plain TCP. On one machine, and by
-// agents, whose channels lead from machine to machine, all are the same.
+// kinds returns what the links of the cell's job are like: those within a machine, then those
+// between machines. The cell is about the second, and the first are of shared memory, unless its
+// transport stays on the machine: then it is about the first, and the second are plain TCP. On one
+// machine, and by agents, whose channels lead from machine to machine, all are the same.
 func (c Cell) kinds(t Transport) [2]kind {
 	own := kind{t.ConfigName, c.Plane}
 	switch {
@@ -75,8 +76,8 @@ func (m *machines) close() {
 	}
 }
 
-// command runs a node with the same arguments on each machine, and ends with the first status that is
-// not 0. SIGTERM is passed on.
+// command runs a node with the same arguments on each machine, and ends with the first status that
+// is not 0. SIGTERM is passed on.
 func (m *machines) command(ctx context.Context, node string, args ...string) *exec.Cmd {
 	var b strings.Builder
 	b.WriteString("trap 'kill $all 2>/dev/null' TERM\n")

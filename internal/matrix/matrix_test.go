@@ -30,7 +30,8 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 			t.Errorf("%s: %q", c, x.Missing)
 		}
 	}
-	// On several machines: tcp by fd and ring, tcp+tls, quic, websocket, python; unix and shm without agents.
+	// On several machines: tcp by fd and ring, tcp+tls, quic, websocket, python; unix and shm without
+	// agents.
 	want := (6*2 + 2) * len(Programs) * len(Faults)
 	for _, x := range all {
 		if x.Natives != nil {

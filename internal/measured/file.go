@@ -1,4 +1,5 @@
-// Package measured keeps how far sites are from each other between jobs, in a file that people may edit.
+// Package measured keeps how far sites are from each other between jobs, in a file that people may
+// edit.
 package measured
 
 import (
@@ -108,8 +109,8 @@ func (f *File) Add(a, b string, rtt time.Duration, rate float64, at time.Time) P
 	return p
 }
 
-// Worst returns the longest round trip and the lowest rate in bytes per second between a site and any
-// other of the file; 0: not known.
+// Worst returns the longest round trip and the lowest rate in bytes per second between a site and
+// any other of the file; 0: not known.
 func (f *File) Worst(site string) (rtt time.Duration, rate int64) {
 	for _, p := range f.Pairs {
 		if p.A != site && p.B != site || p.A == p.B {

@@ -42,7 +42,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestWrongFiles: what is wrong with a file is said in its own words, with the line, and what to do.
+// TestWrongFiles: what is wrong with a file is said in its own words, with the line, and what to
+// do.
 func TestWrongFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "measured.json")
 	for text, want := range map[string]string{

@@ -12,7 +12,8 @@ import (
 
 var keys = map[string]string{"a": "a name in quotes", "b": "a name in quotes", "rtt_ms": "a number", "rate_mbit_s": "a number", "pairs": "a list of pairs"}
 
-// parse reads a file's text. It returns what is wrong, for whoever has edited it, and in which line.
+// parse reads a file's text. It returns what is wrong, for whoever has edited it, and in which
+// line.
 func (f *File) parse(text []byte) (line int, problem string) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return 0, ""

@@ -1,5 +1,5 @@
-// Package meetings decides what a node does with what its procs say about other worlds: ports, calls
-// of ports and links between procs of different worlds (MPI-4.1, 11.8). It is pure.
+// Package meetings decides what a node does with what its procs say about other worlds: ports,
+// calls of ports and links between procs of different worlds (MPI-4.1, 11.8). It is pure.
 // internal/connmgr/meet carries the decisions out with plugins and sockets, internal/sim/job with
 // simulated links.
 package meetings
@@ -28,8 +28,8 @@ const MaxRequests = 1024
 var ErrBusy = errors.New("too many calls of the proc are under way, or the job is ending")
 
 // Reasons for refusing what a proc asks for.
-// ErrLives is wrapped by the reason why there is no link if the peer's node has answered that the peer has one, or
-// makes one.
+// ErrLives is wrapped by the reason why there is no link if the peer's node has answered that the
+// peer has one, or makes one.
 var ErrLives = errors.New("the peer lives")
 
 var (
@@ -62,7 +62,7 @@ const (
 	Drop                           // close Conn
 	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
-	Dial                           // search for a link of Pair for Proc, with Dialling and Answered at each dial; then Give or NoLink, and Searched
+	Dial                           // search for a link of Pair for Proc, with Dialling and Answered at each dial; then SetLink or SetNoLink, and Searched
 	AskNames                       // ask the name service what Proc asks by Message; then Named
 	PortClosed                     // Proc has closed the port Port
 )
@@ -103,9 +103,9 @@ func (n *Node[P, C, L]) Refuse(p P, kind wireup.Kind, request uint64, class mpie
 	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
 }
 
-// Heard handles a proc's message about other worlds. It returns false if the message is about
-// something else.
-func (n *Node[P, C, L]) Heard(now time.Time, p P, m wireup.Message) bool {
+// HandleMessage handles a proc's message about other worlds. It returns false if the message is
+// about something else.
+func (n *Node[P, C, L]) HandleMessage(now time.Time, p P, m wireup.Message) bool {
 	x := m.Meeting
 	if x == nil {
 		return false
@@ -235,10 +235,10 @@ func (n *Node[P, C, L]) Tick(now time.Time) {
 	n.ported()
 }
 
-// Hold decides about a connection to a port, whose greeting has proved the port's key, and reserves
-// a place for it if it is accepted, until Enter or Release. allowed reports whether the routes
-// allow it.
-func (n *Node[P, C, L]) Hold(port dynamic.World, allowed bool) dynamic.Verdict {
+// Reserve decides about a connection to a port, whose greeting has proved the port's key, and
+// reserves a place for it if it is accepted, until Admit or Release. allowed reports whether the
+// routes allow it.
+func (n *Node[P, C, L]) Reserve(port dynamic.World, allowed bool) dynamic.Verdict {
 	if !allowed {
 		return dynamic.NotAllowed
 	}
@@ -247,9 +247,9 @@ func (n *Node[P, C, L]) Hold(port dynamic.World, allowed bool) dynamic.Verdict {
 	return v
 }
 
-// Enter lets in a connection to a port. It reports whether an accept was waiting for it.
-func (n *Node[P, C, L]) Enter(port dynamic.World, c C) (awaited bool) {
-	awaited = n.Ports.Enter(port, c)
+// Admit lets in a connection to a port. It reports whether an accept was waiting for it.
+func (n *Node[P, C, L]) Admit(port dynamic.World, c C) (awaited bool) {
+	awaited = n.Ports.Admit(port, c)
 	n.ported()
 	return awaited
 }
@@ -310,11 +310,11 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	dial := Step[P, C]{Action: Dial, Proc: p, Token: secret, Card: card}
 	switch {
 	case !worldIn(x.World, &pair.Peer.World), pair.Peer.World == n.World, peer < 0, !ok:
-		n.NoLink(p, pair, errPeer)
+		n.SetNoLink(p, pair, errPeer)
 	case err != nil:
-		n.NoLink(p, pair, err)
+		n.SetNoLink(p, pair, err)
 	case !n.Able:
-		n.NoLink(p, pair, errUnable)
+		n.SetNoLink(p, pair, errUnable)
 	case x.LifeCheck:
 		dial.Pair = pair
 		n.ask(question[P, C]{dial, x})
@@ -324,15 +324,15 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
 	}
 }
 
-// Give records that a proc is given a link, and returns the message that goes with it.
-func (n *Node[P, C, L]) Give(x dynamic.WorldPair, l L) wireup.Message {
-	n.Links.Give(x, l)
+// SetLink records that a proc is given a link, and returns the message that goes with it.
+func (n *Node[P, C, L]) SetLink(x dynamic.WorldPair, l L) wireup.Message {
+	n.Links.SetLink(x, l)
 	return about(x)
 }
 
-// NoLink tells a proc that there is no link. It may ask again.
-func (n *Node[P, C, L]) NoLink(p P, x dynamic.WorldPair, why error) {
-	n.Links.Deny(x)
+// SetNoLink tells a proc that there is no link. It may ask again.
+func (n *Node[P, C, L]) SetNoLink(p P, x dynamic.WorldPair, why error) {
+	n.Links.SetNoLink(x)
 	m := about(x)
 	m.Reason, m.Meeting.Class, m.Meeting.Lives = why.Error(), int(mpierr.Port), errors.Is(why, ErrLives)
 	n.do(Step[P, C]{Action: Answer, Proc: p, Message: m, Pair: x})
@@ -357,8 +357,8 @@ func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Pha
 	return n.Links.Arrive(x)
 }
 
-// AcceptedLinkLost handles the end of a link that was accepted and broke before our proc had it. If the proc
-// has asked for a link meanwhile, another one is dialled.
+// AcceptedLinkLost handles the end of a link that was accepted and broke before our proc had it. If
+// the proc has asked for a link meanwhile, another one is dialled.
 func (n *Node[P, C, L]) AcceptedLinkLost(p P, x dynamic.WorldPair) {
 	if asked, again := n.Links.LostBeforeUse(x); again {
 		n.openLink(p, x.Peer.Rank, asked)

@@ -66,7 +66,7 @@ func refused(t *testing.T, n *node, kind wireup.Kind, class mpierr.Class, reason
 }
 
 func hear(n *node, p proc, kind wireup.Kind, x wireup.Meeting) bool {
-	return n.Heard(now, p, wireup.Message{Kind: kind, Meeting: &x})
+	return n.HandleMessage(now, p, wireup.Message{Kind: kind, Meeting: &x})
 }
 
 func TestPorts(t *testing.T) {
@@ -81,10 +81,10 @@ func TestPorts(t *testing.T) {
 	if s := one(t, n, meetings.ReportToOperator); !strings.Contains(s.Message.Reason, "wrong size") {
 		t.Errorf("%+v", s)
 	}
-	if v := n.Hold(port, false); v != dynamic.NotAllowed {
+	if v := n.Reserve(port, false); v != dynamic.NotAllowed {
 		t.Error(v)
 	}
-	if v := n.Hold(port, true); v != dynamic.Accepted || n.Enter(port, 7) {
+	if v := n.Reserve(port, true); v != dynamic.Accepted || n.Admit(port, 7) {
 		t.Error(v)
 	}
 	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 2, Key: key})
@@ -179,15 +179,15 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%+v: %v", c, v)
 		}
 	}
-	n.Give(x, "tcp")
+	n.SetLink(x, "tcp")
 	hear(n, 1, wireup.KindForget, wireup.Meeting{World: other[:]})
 	if v := n.Arrive(x, true, ending.InMPI, true); v != dynamic.Accepted {
 		t.Errorf("%v after the last one was forgotten", v)
 	}
 }
 
-// TestLinkThatBreaksWhileItIsLetIn has a proc ask for a link while its node lets one in, which breaks:
-// the proc gets another.
+// TestLinkThatBreaksWhileItIsLetIn has a proc ask for a link while its node lets one in, which
+// breaks: the proc gets another.
 func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	n := newNode()
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: own}, Peer: dynamic.WorldProc{World: other}}
@@ -205,7 +205,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	n.AcceptedLinkLost(0, x)
 	one(t, n, meetings.Dial)
 	n.Links.Pairs.Made(x)
-	n.Give(x, "tcp")
+	n.SetLink(x, "tcp")
 	n.ProcEnded(0)
 	letIn()
 	if n.AcceptedLinkLost(0, x); len(steps(n)) > 0 {

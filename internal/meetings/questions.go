@@ -7,15 +7,15 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// MaxQuestions is the maximum number of links that are dialled at once to one node by which procs ask
-// whether procs of that node live, and on which it has not answered yet.
+// MaxQuestions is the maximum number of links that are dialled at once to one node by which procs
+// ask whether procs of that node live, and on which it has not answered yet.
 const MaxQuestions = 32
 
-// questions are the links by which procs ask whether a proc of another world lives, to which their link
-// has broken (wireup.Meeting.LifeCheck). If a site is lost, each proc of each other one asks about each proc
-// of that site. So of those that are to one node one is dialled first, and the others wait: if it reaches
-// nobody, they have the same answer. With each answer of the node one more is dialled at once, up to
-// MaxQuestions.
+// questions are the links by which procs ask whether a proc of another world lives, to which their
+// link has broken (wireup.Meeting.LifeCheck). If a site is lost, each proc of each other one asks
+// about each proc of that site. So of those that are to one node one is dialled first, and the
+// others wait: if it reaches nobody, they have the same answer. With each answer of the node one
+// more is dialled at once, up to MaxQuestions.
 type questions[P Proc, C any] struct {
 	last QuestionID
 	of   map[string]*questioning[P, C] // by the business card of the node
@@ -77,8 +77,8 @@ func (n *Node[P, C, L]) dialQuestions(card string) {
 	}
 }
 
-// Dialling records that the search for a link begins to dial. If that reaches nobody, it answers what was
-// asked before.
+// Dialling records that the search for a link begins to dial. If that reaches nobody, it answers
+// what was asked before.
 func (n *Node[P, C, L]) Dialling(id QuestionID) {
 	if q := n.questions.of[n.questions.all[id]]; q != nil {
 		q.covered = len(q.waiting)
@@ -93,8 +93,9 @@ func (n *Node[P, C, L]) Answered(id QuestionID) {
 	}
 }
 
-// Searched records that the search for a link is over, before the proc gets that or knows it. why is the
-// reason if it has reached nobody, which is then the answer for others that ask the same node.
+// Searched records that the search for a link is over, before the proc gets that or knows it. why
+// is the reason if it has reached nobody, which is then the answer for others that ask the same
+// node.
 func (n *Node[P, C, L]) Searched(id QuestionID, why error) {
 	q, card := n.questions.end(id)
 	if q == nil {
@@ -105,7 +106,7 @@ func (n *Node[P, C, L]) Searched(id QuestionID, why error) {
 		q.waiting, q.covered, q.answers = q.waiting[q.covered:], 0, 0
 		for _, y := range same {
 			if n.Links.Pairs.Phase(y.dial.Pair) == dynamic.Unlinked {
-				n.NoLink(y.dial.Proc, y.dial.Pair, why)
+				n.SetNoLink(y.dial.Proc, y.dial.Pair, why)
 			}
 		}
 	}

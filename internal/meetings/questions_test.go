@@ -13,12 +13,13 @@ import (
 
 var errNobody = errors.New("nobody is there")
 
-// asks has each of some procs ask whether each of some procs of another world lives, all of one node.
+// asks has each of some procs ask whether each of some procs of another world lives, all of one
+// node.
 func asks(t *testing.T, n *node, procs, peers int) {
 	t.Helper()
 	for p := range procs {
 		for peer := range peers {
-			n.Heard(now, proc(p), wireup.Message{Kind: wireup.KindOpen, Peer: wire.WorldRank(peer), Meeting: &wireup.Meeting{
+			n.HandleMessage(now, proc(p), wireup.Message{Kind: wireup.KindOpen, Peer: wire.WorldRank(peer), Meeting: &wireup.Meeting{
 				World: other[:], Secret: key, Card: card(t), LifeCheck: true,
 			}})
 		}
@@ -45,11 +46,11 @@ func dials(t *testing.T, n *node) (to []meetings.Step[proc, int], denied int) {
 func lost(n *node, x meetings.Step[proc, int]) {
 	n.Links.Pairs.Fail(x.Pair)
 	n.Searched(x.Question, errNobody)
-	n.NoLink(x.Proc, x.Pair, errNobody)
+	n.SetNoLink(x.Proc, x.Pair, errNobody)
 }
 
-// TestLostNodeIsAskedOnce: of the questions to a node that is not there one is dialled, and its answer is that of all
-// that were asked before the last dial; what is asked later is dialled again.
+// TestLostNodeIsAskedOnce: of the questions to a node that is not there one is dialled, and its
+// answer is that of all that were asked before the last dial; what is asked later is dialled again.
 func TestLostNodeIsAskedOnce(t *testing.T) {
 	n := newNode()
 	asks(t, n, 16, 16)
@@ -80,8 +81,8 @@ func TestLostNodeIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestLivingNodeIsAskedMore: a node that answers is asked about the others, too, by so many links at once that it
-// has not answered yet.
+// TestLivingNodeIsAskedMore: a node that answers is asked about the others, too, by so many links
+// at once that it has not answered yet.
 func TestLivingNodeIsAskedMore(t *testing.T) {
 	n := newNode()
 	asks(t, n, 8, 8)
@@ -97,7 +98,7 @@ func TestLivingNodeIsAskedMore(t *testing.T) {
 			t.Fatalf("%d are not answered after %d, want %d", len(under), total, want)
 		}
 		n.Links.Pairs.Made(x.Pair)
-		n.Give(x.Pair, "tcp")
+		n.SetLink(x.Pair, "tcp")
 		n.Searched(x.Question, nil)
 		if more, _ := dials(t, n); len(more) > 0 {
 			t.Fatalf("the end of a search that was answered begins %d", len(more))
@@ -131,8 +132,9 @@ func TestNodeIsLostWhileItIsAsked(t *testing.T) {
 	}
 }
 
-// TestQuestionsThatNeedNoDial: whoever has got a link meanwhile or has ended does not wait, and a search that ends
-// without an answer of the node, as it is not needed any more, has another one begin.
+// TestQuestionsThatNeedNoDial: whoever has got a link meanwhile or has ended does not wait, and a
+// search that ends without an answer of the node, as it is not needed any more, has another one
+// begin.
 func TestQuestionsThatNeedNoDial(t *testing.T) {
 	n := newNode()
 	asks(t, n, 3, 2)
@@ -142,7 +144,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	if v := n.Arrive(x, true, ending.InMPI, true); v != dynamic.Accepted {
 		t.Fatalf("its own link is refused: %v", v)
 	}
-	n.Give(x, "tcp")
+	n.SetLink(x, "tcp")
 	n.ProcEnded(2)
 	lost(n, first[0])
 	if more, denied := dials(t, n); len(more) != 0 || denied != 3 { // the first and 0 and 1 about rank 1
@@ -157,8 +159,9 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	}
 }
 
-// TestQuestionBeforeTheLastSearchIsOver: the other end's link has come while a question was dialled, and has broken, too.
-// The search, which is over as soon as it notices the link, does not answer what is asked then.
+// TestQuestionBeforeTheLastSearchIsOver: the other end's link has come while a question was
+// dialled, and has broken, too. The search, which is over as soon as it notices the link, does not
+// answer what is asked then.
 func TestQuestionBeforeTheLastSearchIsOver(t *testing.T) {
 	n := newNode()
 	asks(t, n, 1, 1)
@@ -167,11 +170,11 @@ func TestQuestionBeforeTheLastSearchIsOver(t *testing.T) {
 	if v := n.Arrive(first[0].Pair, true, ending.InMPI, true); v != dynamic.TieLost { // it is not prior
 		t.Fatal(v)
 	}
-	n.Links.Pairs.Lost(first[0].Pair)
+	n.Links.Pairs.LostTie(first[0].Pair)
 	if v := n.Arrive(first[0].Pair, true, ending.InMPI, true); v != dynamic.Accepted {
 		t.Fatal(v)
 	}
-	n.Give(first[0].Pair, "tcp")
+	n.SetLink(first[0].Pair, "tcp")
 	hear(n, 0, wireup.KindForget, wireup.Meeting{World: other[:]})
 	asks(t, n, 1, 1)
 	n.Searched(first[0].Question, nil)

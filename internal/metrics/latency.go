@@ -22,8 +22,9 @@ var (
 	latencyBuckets = []float64{5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.25, 0.5, 1}
 )
 
-// latencies is the histogram of the latency of links. Estimates are smoothed by who makes them and do
-// not change while nothing is sent, so a link that has moved no bytes since its last sample gives none.
+// latencies is the histogram of the latency of links. Estimates are smoothed by who makes them and
+// do not change while nothing is sent, so a link that has moved no bytes since its last sample
+// gives none.
 type latencies struct {
 	histogram *prometheus.HistogramVec
 

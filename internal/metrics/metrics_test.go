@@ -53,7 +53,7 @@ func sample() *links.Node {
 		Channels: []links.Channel{{State: links.StateLinked, Transport: "tcp", Resumes: 4}}, Retransmits: map[string]uint64{"tcp": 11, "quic": 0},
 		Lost:   []links.Loss{{First: 1, Last: 3}, {First: 6, Last: 6}},
 		Spares: []links.Spare{{Name: "reserve", State: "taken", Procs: 2}},
-		ByHost: []links.HostCounts{{From: 0, To: 1, Messages: 12, Data: 3400, RTT: 80 * time.Microsecond, Packed: &wireup.CompressedBytes{Sent: 800, SentPacked: 200}}},
+		ByHost: []links.HostCounts{{From: 0, To: 1, Messages: 12, Data: 3400, RTT: 80 * time.Microsecond, Compressed: &wireup.CompressedBytes{Sent: 800, SentCompressed: 200}}},
 	}
 }
 
@@ -86,7 +86,7 @@ func TestMetricsOfManyPairs(t *testing.T) {
 	n.Left = 5
 	n.ByHost = []links.HostCounts{
 		{From: 0, To: 1, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 7000, Resumes: 2}, {State: links.StateAgents, Pairs: 40}}},
-		{From: 0, To: 2, Packed: &wireup.CompressedBytes{Sent: 4000, SentPacked: 1000}, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
+		{From: 0, To: 2, Compressed: &wireup.CompressedBytes{Sent: 4000, SentCompressed: 1000}, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: 5000, Resumes: 1}}},
 	}
 	text, _ := serve(t, func(context.Context) *links.Node { return n })("/metrics")
 	for _, want := range []string{
@@ -170,8 +170,8 @@ func TestMetrics(t *testing.T) {
 	promtool(t, text)
 }
 
-// TestServed: of a node with something of everything each metric of the table, which TestDocs compares with
-// docs/metrics.md, has a sample, and there is no other one.
+// TestServed: of a node with something of everything each metric of the table, which TestDocs
+// compares with docs/metrics.md, has a sample, and there is no other one.
 func TestServed(t *testing.T) {
 	text, _ := serve(t, func(context.Context) *links.Node { return sample() })("/metrics")
 	parser := expfmt.NewTextParser(model.UTF8Validation)

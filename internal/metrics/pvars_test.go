@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/tool"
 )
 
-// inProc says by which performance variable of MPI_T a proc sees a metric of procs for itself; behind -
-// is why there is none. Those that end in _ have the value of a label behind it.
+// inProc says by which performance variable of MPI_T a proc sees a metric of procs for itself;
+// behind - is why there is none. Those that end in _ have the value of a label behind it.
 var inProc = map[string]string{
 	"impi_proc_silent":                       "- a proc that reads a variable is not stopped",
 	"impi_proc_blocked_seconds":              "- a proc that reads a variable is not blocked",
@@ -57,7 +57,7 @@ func TestPerformanceVariables(t *testing.T) {
 		case !said:
 			t.Errorf("%s: which performance variable of internal/engine/tool has it, or why has none?", name)
 		case strings.HasPrefix(v, "- "):
-		case !slices.ContainsFunc(tool.Measures, func(m tool.Measure) bool {
+		case !slices.ContainsFunc(tool.PerformanceVariables, func(m tool.PerformanceVariable) bool {
 			return m.Name == v || strings.HasSuffix(v, "_") && strings.HasPrefix(m.Name, v)
 		}):
 			t.Errorf("%s: internal/engine/tool has no performance variable %s", name, v)
@@ -67,8 +67,8 @@ func TestPerformanceVariables(t *testing.T) {
 	for name := range inProc {
 		t.Errorf("%s is no metric", name)
 	}
-	for i := range tool.Measures {
-		m := &tool.Measures[i]
+	for i := range tool.PerformanceVariables {
+		m := &tool.PerformanceVariables[i]
 		if m.Read() != 0 || m.Description == "" {
 			t.Errorf("%s: %d before Init, %q", m.Name, m.Read(), m.Description)
 		}

@@ -31,7 +31,8 @@ func (m *metric) kind() prometheus.ValueType {
 	return prometheus.GaugeValue
 }
 
-// hostOf is the host that a node runs on, or the addresses of those that it runs, as a site on one machine.
+// hostOf is the host that a node runs on, or the addresses of those that it runs, as a site on one
+// machine.
 func hostOf(n *links.Node) string {
 	if n.Host != "" {
 		return n.Host
@@ -126,9 +127,9 @@ var table = []metric{
 	{name: "impi_host_latency_seconds", labels: []string{"from", "to"}, help: "Half of the shortest round trip of these procs' links, or of the hosts' channel where packets go through the agents, as for impi_link_latency_seconds.",
 		values: ofHosts(func(x *links.HostCounts) (float64, bool) { return x.RTT.Seconds() / 2, x.RTT > 0 })},
 	{name: "impi_host_packed_sent_bytes_total", counter: true, labels: []string{"from", "to"}, help: "Of these procs' links that are compressed, the bytes that the procs have given them.",
-		values: ofPacked(func(x *wireup.CompressedBytes) uint64 { return x.Sent })},
+		values: ofCompressed(func(x *wireup.CompressedBytes) uint64 { return x.Sent })},
 	{name: "impi_host_packed_travelled_bytes_total", counter: true, labels: []string{"from", "to"}, help: "The bytes that have travelled for those. One minus their ratio is what compression saves.",
-		values: ofPacked(func(x *wireup.CompressedBytes) uint64 { return x.SentPacked })},
+		values: ofCompressed(func(x *wireup.CompressedBytes) uint64 { return x.SentCompressed })},
 	{name: "impi_channels", labels: []string{"state", "transport"}, help: "Channels of this node's hosts to others, by state.",
 		values: func(n *links.Node, add func(float64, ...string)) {
 			sums := newSums()
@@ -225,7 +226,8 @@ func ofCounts(value func(*links.Counts) float64) func(*links.Node, func(float64,
 	})
 }
 
-// ofAccounts makes a metric of each proc that has answered and name that it has counted something for.
+// ofAccounts makes a metric of each proc that has answered and name that it has counted something
+// for.
 func ofAccounts(value func(a *wireup.Account, sum func(v float64, name string))) func(*links.Node, func(float64, ...string)) {
 	return func(n *links.Node, add func(float64, ...string)) {
 		sums := newSums()
@@ -269,13 +271,13 @@ func ofHosts(value func(*links.HostCounts) (float64, bool)) func(*links.Node, fu
 	}
 }
 
-// ofPacked is ofHosts for those whose procs have links that are compressed.
-func ofPacked(value func(*wireup.CompressedBytes) uint64) func(*links.Node, func(float64, ...string)) {
+// ofCompressed is ofHosts for those whose procs have links that are compressed.
+func ofCompressed(value func(*wireup.CompressedBytes) uint64) func(*links.Node, func(float64, ...string)) {
 	return ofHosts(func(x *links.HostCounts) (float64, bool) {
-		if x.Packed == nil {
+		if x.Compressed == nil {
 			return 0, false
 		}
-		return float64(value(x.Packed)), true
+		return float64(value(x.Compressed)), true
 	})
 }
 
@@ -285,8 +287,8 @@ func countPairs(n *links.Node, add func(float64, ...string)) {
 	sums.all(add)
 }
 
-// eachLink calls f for each pair of a proc of the node and another one, or for all of two hosts that are alike
-// if the node does not tell of each.
+// eachLink calls f for each pair of a proc of the node and another one, or for all of two hosts
+// that are alike if the node does not tell of each.
 func eachLink(n *links.Node, f func(links.LinkCount)) {
 	if n.Left == 0 {
 		for i := range n.Views {

@@ -17,9 +17,9 @@ var hidden = map[string]string{"-programs": "IMPI_PROGRAMS", "-on": "IMPI_MACHIN
 // maxVariable is the most bytes of a value in one variable: the system takes 128 KiB with its name.
 const maxVariable = 96 << 10
 
-// Hide moves the values of flags that may be long or secret from a command line of impi-node into
-// variables of its environment.
-func Hide(args []string) (words, environ []string) {
+// FlagsToEnviron moves the values of flags that may be long or secret from a command line of
+// impi-node into variables of its environment.
+func FlagsToEnviron(args []string) (words, environ []string) {
 	words = slices.Clone(args)
 	for i := 0; i+1 < len(words) && words[i] != "--"; i++ {
 		name, value := hidden[words[i]], words[i+1]
@@ -44,9 +44,9 @@ func nth(name string, k int) string {
 	return name + "_" + strconv.Itoa(k)
 }
 
-// Reveal returns the value of a flag that Hide has moved, or value if it has not. It removes the
-// variable from the environment, which procs inherit.
-func Reveal(value string) (string, error) {
+// FlagFromEnviron returns the value of a flag that FlagsToEnviron has moved, or value if it has
+// not. It removes the variable from the environment, which procs inherit.
+func FlagFromEnviron(value string) (string, error) {
 	name, moved := strings.CutPrefix(value, "@")
 	if !moved {
 		return value, nil

@@ -12,7 +12,7 @@ import (
 func TestHide(t *testing.T) {
 	long := strings.Repeat("node,", 100_000)
 	args := []string{"-no-prefix", "-log-level", "info", "-on", long, "-programs", "[secret]"}
-	words, environ := Hide(args)
+	words, environ := FlagsToEnviron(args)
 	if want := []string{"-no-prefix", "-log-level", "info", "-on", "@IMPI_MACHINES", "-programs", "@IMPI_PROGRAMS"}; !slices.Equal(words, want) {
 		t.Errorf("%.100q", words)
 	}
@@ -24,7 +24,7 @@ func TestHide(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for i, word := range words {
-		if got, err := Reveal(word); err != nil || got != args[i] {
+		if got, err := FlagFromEnviron(word); err != nil || got != args[i] {
 			t.Errorf("%s: %v, %d bytes", word, err, len(got))
 		}
 	}
@@ -34,11 +34,11 @@ func TestHide(t *testing.T) {
 			t.Errorf("procs get %s", name)
 		}
 	}
-	if _, err := Reveal("@IMPI_MACHINES"); err == nil {
+	if _, err := FlagFromEnviron("@IMPI_MACHINES"); err == nil {
 		t.Error("there is nothing to reveal")
 	}
 	plain := []string{"-n", "2", "--", "prog", "-on", "fire"}
-	if words, environ := Hide(plain); !slices.Equal(words, plain) || len(environ) != 0 {
+	if words, environ := FlagsToEnviron(plain); !slices.Equal(words, plain) || len(environ) != 0 {
 		t.Errorf("%q %q", words, environ)
 	}
 }

@@ -258,7 +258,8 @@ func ThisMachine() Machine {
 	}
 }
 
-// besides finds a file of the folder lib that is beside the folder of this program, as impicc finds the library.
+// besides finds a file of the folder lib that is beside the folder of this program, as impicc finds
+// the library.
 func besides(file string) (path string, err error) {
 	self, err := os.Executable()
 	if err != nil {

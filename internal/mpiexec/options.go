@@ -128,7 +128,8 @@ var records = []option{
 func nothing(*parser, []string) error { return nil }
 
 // take keeps the word that follows an option; put keeps a value that the option stands for.
-// record is take for what is to be kept of a job, which an empty value would leave out without a word.
+// record is take for what is to be kept of a job, which an empty value would leave out without a
+// word.
 func record(to func(*parser) *string) func(*parser, []string) error {
 	return func(p *parser, v []string) error {
 		if v[0] == "" {

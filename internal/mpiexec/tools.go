@@ -60,8 +60,8 @@ func ranks(text string) (list []int, err error) {
 	return slices.Compact(list), nil
 }
 
-// UnderTool changes the programs' commands so that they run under the tool that the run asks for, if
-// any. The programs' names are looked up before.
+// UnderTool changes the programs' commands so that they run under the tool that the run asks for,
+// if any. The programs' names are looked up before.
 func (r *Run) UnderTool(m Machine) error {
 	if r.Tool == "" {
 		if r.ToolRanks != nil {
@@ -108,8 +108,8 @@ func (r *Run) UnderTool(m Machine) error {
 	return nil
 }
 
-// tool is the tool's command for a shell, to which the program and its arguments are added. The variable
-// IMPI_SITE_PROC has the rank, as the job has one site.
+// tool is the tool's command for a shell, to which the program and its arguments are added. The
+// variable IMPI_SITE_PROC has the rank, as the job has one site.
 func (r *Run) tool(m Machine) (string, error) {
 	file := map[string]string{Valgrind: Suppressions, GDB: Batch}[r.Tool]
 	display, _ := m.Getenv("DISPLAY")

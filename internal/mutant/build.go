@@ -9,11 +9,12 @@ import (
 	"path/filepath"
 )
 
-// build makes programs, and the tests of a package, of the module at root with all faults of a list, each with
-// its switch, and puts them into the folder dir, which also gets what the build needs.
+// build makes programs, and the tests of a package, of the module at root with all faults of a
+// list, each with its switch, and puts them into the folder dir, which also gets what the build
+// needs.
 func build(ctx context.Context, root, dir string, list []Mutant, programs []string, tests string) error {
 	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
-	files, err := Weave(list, func(name string) ([]byte, error) { return os.ReadFile(at(name)) })
+	files, err := InsertMutants(list, func(name string) ([]byte, error) { return os.ReadFile(at(name)) })
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 // Check returns the type errors of the module at root with all faults of a list. It checks only the
 // packages that have faults and links nothing, so it takes seconds.
 func Check(ctx context.Context, root string, list []Mutant) error {
-	files, err := Weave(list, func(name string) ([]byte, error) {
+	files, err := InsertMutants(list, func(name string) ([]byte, error) {
 		return os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 	})
 	if err != nil {
@@ -88,8 +88,8 @@ type listed struct {
 	GoFiles                 []string
 }
 
-// importPath is that of the package in a folder, by the go.mod that is nearest above it: go list knows
-// folders of the module at root by their names, but not those of a module inside of it.
+// importPath is that of the package in a folder, by the go.mod that is nearest above it: go list
+// knows folders of the module at root by their names, but not those of a module inside of it.
 func importPath(root, dir string) (string, error) {
 	for above := dir; ; above = path.Dir(above) {
 		text, err := os.ReadFile(filepath.Join(root, above, "go.mod"))

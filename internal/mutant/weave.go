@@ -15,14 +15,14 @@ import (
 // list, from 1.
 const Switch = "IMPI_MUTANT"
 
-// Weave puts all faults of a list into the files that read gives, each with a
+// InsertMutants puts all faults of a list into the files that read gives, each with a
 // switch, so that one build has them all. It gives the contents of the files that
 // are other ones or new.
 //
 // The function that a fault changes is there twice then: as it was, but for a
 // beginning that calls the other one if that fault is on, and as it is with the
 // fault. Faults that span functions, or are in none, cannot be woven.
-func Weave(list []Mutant, read func(file string) ([]byte, error)) (files map[string][]byte, err error) {
+func InsertMutants(list []Mutant, read func(file string) ([]byte, error)) (files map[string][]byte, err error) {
 	woven := map[string]*weaver{}
 	for i := range list {
 		m := &list[i]

@@ -29,7 +29,7 @@ func woven(list ...Mutant) (map[string][]byte, error) {
 	for i := range list {
 		list[i].File = "a/p.go"
 	}
-	return Weave(list, func(name string) ([]byte, error) {
+	return InsertMutants(list, func(name string) ([]byte, error) {
 		if name != "a/p.go" {
 			return nil, fs.ErrNotExist
 		}
@@ -94,7 +94,7 @@ func TestWeaveRefuses(t *testing.T) {
 			t.Errorf("%s: %d files, %v", name, len(files), err)
 		}
 	}
-	if _, err := Weave([]Mutant{{File: "b.go"}}, func(string) ([]byte, error) { return nil, fs.ErrNotExist }); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := InsertMutants([]Mutant{{File: "b.go"}}, func(string) ([]byte, error) { return nil, fs.ErrNotExist }); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -152,9 +152,9 @@ func (s *Client) do(ctx context.Context, n names.Name, port string, request func
 	return err
 }
 
-// carryOut does what an exchange wants. The caller has taken turn. Without an answer the connection is
-// closed, since it is unknown what the server did.
-func (s *Client) carryOut(ctx context.Context, e *names.Call, request func(_ context.Context, again bool) error) (err error) {
+// carryOut does what an exchange wants. The caller has taken turn. Without an answer the connection
+// is closed, since it is unknown what the server did.
+func (s *Client) carryOut(ctx context.Context, e *names.PendingRequest, request func(_ context.Context, again bool) error) (err error) {
 	for {
 		answered := false
 		switch step := e.Next(); step.Action {
@@ -265,7 +265,7 @@ func (s *Client) tend() error {
 		select {
 		case <-s.conn.net.Done():
 			s.hangUp()
-			s.mine.Lost()
+			s.mine.ConnectionLost()
 		default:
 		}
 	}

@@ -28,7 +28,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		defer watchdog.Start()()
 		s := &Server{cfg: ServerConfig{Logger: hclog.NewNullLogger()}, table: names.NewTable(names.Limits{})}
-		s.table.Enter(1)
+		s.table.AddPublisher(1)
 		ctx := peer.NewContext(t.Context(), &peer.Peer{AuthInfo: &rpc.Conn{Peer: &admitted{holder: 1}}})
 		var r proto.PublishRequest
 		if protobuf.Unmarshal(b, &r) != nil {
@@ -39,7 +39,7 @@ func FuzzRequest(f *testing.F) {
 		if (err == nil) != (lost == nil) || err == nil && !bytes.Equal(found.Port, r.Port) {
 			t.Fatalf("%v, and then %v: %v", err, found, lost)
 		}
-		if s.table.Leave(1); s.table.Len() != 0 {
+		if s.table.RemovePublisher(1); s.table.Len() != 0 {
 			t.Fatalf("%d names are left", s.table.Len())
 		}
 	})

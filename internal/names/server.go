@@ -166,7 +166,7 @@ func (s *Server) handle(nc net.Conn) {
 	s.proved.Put(rpc.NewConn(safe, &by))
 	s.mu.Lock()
 	s.clients--
-	n := s.table.Leave(by.holder)
+	n := s.table.RemovePublisher(by.holder)
 	s.mu.Unlock()
 	s.cfg.Logger.Debug("client left", "peer", nc.RemoteAddr(), "names", n)
 }
@@ -182,7 +182,7 @@ func (s *Server) promote() (names.Publisher, error) {
 	}
 	s.clients++
 	s.last++
-	s.table.Enter(s.last)
+	s.table.AddPublisher(s.last)
 	return s.last, nil
 }
 

@@ -72,8 +72,8 @@ func Build(ctx context.Context, mpicc string, progress func(string)) (path strin
 	return shimProduct.build(ctx, mpicc, progress)
 }
 
-// BuildAlone is Build for the program that measures the site's MPI alone.
-func BuildAlone(ctx context.Context, mpicc string, progress func(string)) (path string, err error) {
+// BuildMeasurement is Build for the program that measures the site's MPI alone.
+func BuildMeasurement(ctx context.Context, mpicc string, progress func(string)) (path string, err error) {
 	path, _, err = aloneProduct.build(ctx, mpicc, progress)
 	return path, err
 }

@@ -63,8 +63,8 @@ func TestBuildFails(t *testing.T) {
 	}
 }
 
-// TestReadProbe: whose MPI it is and which version is told by the macros of its mpi.h, some of which are
-// numbers and some texts.
+// TestReadProbe: whose MPI it is and which version is told by the macros of its mpi.h, some of
+// which are numbers and some texts.
 func TestReadProbe(t *testing.T) {
 	skips.Programs(t, "cc")
 	for want, header := range map[Info]string{
@@ -102,10 +102,10 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for value, says := range map[string]string{
-		text:                            "",
-		"{":                             "cannot be read",
-		"{}":                            "lacks a socket",
-		strings.Repeat("x", maxPlace+1): "more than 4096",
+		text:                                  "",
+		"{":                                   "cannot be read",
+		"{}":                                  "lacks a socket",
+		strings.Repeat("x", maxEnvironment+1): "more than 4096",
 	} {
 		p, found, err := ReadEnvironment(func(string) string { return value })
 		if says == "" && (err != nil || !found || p != in) || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {

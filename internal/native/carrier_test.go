@@ -10,8 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// TestCarrier: messages that C sends and receives come whole and in their order, whatever the library delivers first
-// and however late it ends what it has begun; of its memory nothing is used before or behind its time.
+// TestCarrier: messages that C sends and receives come whole and in their order, whatever the
+// library delivers first and however late it ends what it has begun; of its memory nothing is used
+// before or behind its time.
 func TestCarrier(t *testing.T) {
 	skips.Programs(t, "cc")
 	program := filepath.Join(t.TempDir(), "carrier")

@@ -10,7 +10,7 @@ import (
 // site's own launcher starts: where their nodes are.
 const Variable = "IMPI_NATIVE"
 
-const maxPlace = 4 << 10
+const maxEnvironment = 4 << 10
 
 // Environment is what a proc of a native site needs before it can connect to its node.
 type Environment struct {
@@ -33,8 +33,8 @@ func ReadEnvironment(getenv func(string) string) (p Environment, found bool, err
 	if text == "" {
 		return p, false, nil
 	}
-	if len(text) > maxPlace {
-		return p, true, fmt.Errorf("%s has %d bytes, more than %d", Variable, len(text), maxPlace)
+	if len(text) > maxEnvironment {
+		return p, true, fmt.Errorf("%s has %d bytes, more than %d", Variable, len(text), maxEnvironment)
 	}
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return p, true, fmt.Errorf("%s=%.80q cannot be read: %w", Variable, text, err)
@@ -45,5 +45,5 @@ func ReadEnvironment(getenv func(string) string) (p Environment, found bool, err
 	return p, true, nil
 }
 
-// Forget removes Variable, so that programs that the proc starts do not act as procs.
-func Forget() { _ = os.Unsetenv(Variable) } // fails for no valid name
+// UnsetEnvironment removes Variable, so that programs that the proc starts do not act as procs.
+func UnsetEnvironment() { _ = os.Unsetenv(Variable) } // fails for no valid name

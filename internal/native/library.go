@@ -21,8 +21,8 @@ import (
 	"unsafe"
 )
 
-// Loads reports whether this build of the program can load a site's MPI.
-const Loads = true
+// CanLoad reports whether this build of the program can load a site's MPI.
+const CanLoad = true
 
 // Library is the MPI library of the site. One goroutine at a time may call its methods.
 type Library struct {
@@ -66,8 +66,9 @@ func Load(shim string) (*Library, error) {
 	return l, nil
 }
 
-// fits compares what the shim was compiled for with the library that was loaded for it, of which standard
-// is the version of MPI: another module may be loaded now, whose library has the same name.
+// fits compares what the shim was compiled for with the library that was loaded for it, of which
+// standard is the version of MPI: another module may be loaded now, whose library has the same
+// name.
 func (l *Library) fits(shim string, standard int) error {
 	const remedy = "load the module again by whose mpicc it was compiled, or build it by the mpicc of the one that is loaded"
 	family := map[C.uint32_t]string{C.IMPI_NATIVE_OPEN_MPI: "Open MPI", C.IMPI_NATIVE_MPICH: "MPICH or its kin"}[l.fn.family]

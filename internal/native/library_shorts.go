@@ -36,7 +36,8 @@ type carrierByC struct {
 	all *C.struct_impi_shorts
 }
 
-// beginShorts begins short messages, unless only one thread may call the library: C would be another one.
+// beginShorts begins short messages, unless only one thread may call the library: C would be
+// another one.
 func (l *Library) beginShorts() carrier {
 	if l.thread != nil {
 		return nil
@@ -114,8 +115,8 @@ func (c carrierByC) trips(l *Link, first bool, turns int) error {
 	return err
 }
 
-// Shorts returns what C code calls for short messages. The Links must use them.
-func (l *Library) Shorts() link.CarrierCalls {
+// ShortMessageCalls returns what C code calls for short messages. The Links must use them.
+func (l *Library) ShortMessageCalls() link.CarrierCalls {
 	if l.shorts == nil {
 		return link.CarrierCalls{}
 	}

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// others are the libraries of other MPIs, by their names: of MPICH and its kin, Open MPI, Intel, Cray for
-// each of its compilers, IBM, HPE.
+// others are the libraries of other MPIs, by their names: of MPICH and its kin, Open MPI, Intel,
+// Cray for each of its compilers, IBM, HPE.
 var others = regexp.MustCompile(`^libmpi(ch|_[a-z]\w*)?\.so`)
 
 // notAlone are libraries with such names that have no functions of MPI in C: ours, which is for the
 // standard ABI, and those for Fortran of Open MPI, which are there together with its libmpi.so.
 var notAlone = regexp.MustCompile(`^libmpi_(abi|mpifh|usempi\w*)\.so`)
 
-// Alone returns an error if the process has another MPI library, which the program or a library of it
-// was linked to: that one's handles would get into our functions, or ours into its. It is to be called
-// before a site's MPI is loaded.
+// Alone returns an error if the process has another MPI library, which the program or a library of
+// it was linked to: that one's handles would get into our functions, or ours into its. It is to be
+// called before a site's MPI is loaded.
 func Alone() error {
 	maps, _ := os.ReadFile("/proc/self/maps") // where there is none, nothing is found out
 	if other := linked(string(maps)); other != "" {

@@ -35,7 +35,8 @@ type arrival struct {
 	held        int32 // none: it is in the buffer
 }
 
-// The messages of the stream, by the lowest bits of their tags. Each but a long one begins with a prefix.
+// The messages of the stream, by the lowest bits of their tags. Each but a long one begins with a
+// prefix.
 const (
 	tagChunk  = 1 + iota // bytes of the stream
 	tagLong              // bytes of the stream, without a prefix, straight from the sender's buffer to the receiver's
@@ -176,7 +177,8 @@ func (h *Links) drop(held int32, size int) error {
 	return err
 }
 
-// freeOrphans frees the memory of messages that are not waited for any more, once they have arrived.
+// freeOrphans frees the memory of messages that are not waited for any more, once they have
+// arrived.
 func (h *Links) freeOrphans() {
 	kept := h.orphans[:0]
 	for _, p := range h.orphans {

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// network is the site's MPI for tests: messages between ranks in order, and requests that are done only
-// when the other side has them and some more calls were made.
+// network is the site's MPI for tests: messages between ranks in order, and requests that are done
+// only when the other side has them and some more calls were made.
 type network struct {
 	rng   *rand.Rand
 	boxes map[int][]*letter // by receiver
@@ -141,7 +141,8 @@ type stream struct {
 	cut       int // where the memory to receive into is cut
 }
 
-// give offers some bytes, cut into slices at random. Those that are lent already begin with the same.
+// give offers some bytes, cut into slices at random. Those that are lent already begin with the
+// same.
 func (s *stream) give(rng *rand.Rand, lend bool) (n int, err error) {
 	var batch [][]byte
 	rest := s.data[s.sent:]
@@ -183,8 +184,9 @@ func (s *stream) take(t *testing.T, rng *rand.Rand, into []byte) {
 	s.got += n
 }
 
-// TestStreams: whatever the sizes of what is sent, lent and received, and however late the library is
-// done, the bytes come whole and in order, in both directions, and all memory is free again at the end.
+// TestStreams: whatever the sizes of what is sent, lent and received, and however late the library
+// is done, the bytes come whole and in order, in both directions, and all memory is free again at
+// the end.
 func TestStreams(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -264,8 +266,8 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestCloseEndsTheStream: who waits for the end of a stream gets it also if the other proc has closed the
-// link without CloseSend.
+// TestCloseEndsTheStream: who waits for the end of a stream gets it also if the other proc has
+// closed the link without CloseSend.
 func TestCloseEndsTheStream(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	a, b := newLinks(net.rank(0), 2), newLinks(net.rank(1), 2)
@@ -294,9 +296,9 @@ func TestCloseEndsTheStream(t *testing.T) {
 	}
 }
 
-// TestMemoryThatIsTakenAway: a receiver that gives up the memory into which the library receives a long
-// message is not written to by us, loses that message's bytes alone, and one that closes the link leaves
-// nothing behind.
+// TestMemoryThatIsTakenAway: a receiver that gives up the memory into which the library receives a
+// long message is not written to by us, loses that message's bytes alone, and one that closes the
+// link leaves nothing behind.
 func TestMemoryThatIsTakenAway(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
@@ -369,8 +371,8 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// TestBrokenBetweenPolls: all links are told of an error of the library that was found by something else than
-// Poll, each once, and so is a link that is used only then.
+// TestBrokenBetweenPolls: all links are told of an error of the library that was found by something
+// else than Poll, each once, and so is a link that is used only then.
 func TestBrokenBetweenPolls(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	r := net.rank(0)
@@ -378,7 +380,7 @@ func TestBrokenBetweenPolls(t *testing.T) {
 	one, _ := h.Link(1)
 	h.Link(2)
 	r.broken = errors.New("the fabric is down")
-	h.Look(one)
+	h.LookForStream(one)
 	told := func(want int) {
 		t.Helper()
 		ready, _ := h.Poll()
@@ -419,8 +421,8 @@ func TestBrokenLibrary(t *testing.T) {
 	}
 }
 
-// TestPhases: a phase is over when the library says so, or with an error when the library is of no use any
-// more, also where there is no link that could tell.
+// TestPhases: a phase is over when the library says so, or with an error when the library is of no
+// use any more, also where there is no link that could tell.
 func TestPhases(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}
 	r := net.rank(0)
@@ -457,8 +459,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestLongMessageThatCannotBeReceived: the link fails, nothing behind that message is delivered, and its
-// memory is given back once.
+// TestLongMessageThatCannotBeReceived: the link fails, nothing behind that message is delivered,
+// and its memory is given back once.
 func TestLongMessageThatCannotBeReceived(t *testing.T) {
 	for name, room := range map[string]int{"pinned": 2 * longSize, "mapped": 1} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}}

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestRealLibraries runs Selftest by the MPIs of this machine, in 2 and in 4 processes, also where only one
-// thread may call the library.
+// TestRealLibraries runs Selftest by the MPIs of this machine, in 2 and in 4 processes, also where
+// only one thread may call the library.
 func TestRealLibraries(t *testing.T) {
 	for _, v := range []struct{ name, cc, run, says string }{
 		{"Open MPI", "mpicc.openmpi", "mpirun.openmpi --allow-run-as-root --oversubscribe", "Open MPI v"},
@@ -54,7 +54,7 @@ func TestRealLibraries(t *testing.T) {
 				}
 				launch = append(launch, asRank+"="+shim, os.Args[0])
 				out, err := exec.CommandContext(t.Context(), launch[0], launch[1:]...).CombinedOutput()
-				_, line, _ := strings.Cut(string(out), FoundWord)
+				_, line, _ := strings.Cut(string(out), FoundPrefix)
 				var found Found
 				if wrong := json.NewDecoder(strings.NewReader(line)).Decode(&found); err != nil || wrong != nil {
 					t.Fatalf("%v, %v:\n%s", err, wrong, out)

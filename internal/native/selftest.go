@@ -29,9 +29,9 @@ type Found struct {
 	Figures
 }
 
-// FoundWord comes before a Found as JSON, in a line that rank 0 of Selftest or the program of
-// BuildAlone writes. Launchers may have put something before it.
-const FoundWord = "impi-native "
+// FoundPrefix comes before a Found as JSON, in a line that rank 0 of Selftest or the program of
+// BuildMeasurement writes. Launchers may have put something before it.
+const FoundPrefix = "impi-native "
 
 // initialize is for tests, which want fewer threads.
 var initialize = (*Library).Init
@@ -67,8 +67,8 @@ func selftest(l *Library, out io.Writer) error {
 	if l.Size < 2 {
 		return errors.New("the launcher has started one process; the test takes two: give it -n 2")
 	}
-	t := &tester{hub: NewLinks(l), rank: l.Rank}
-	t.hub.UseShorts()
+	t := &tester{links: NewLinks(l), rank: l.Rank}
+	t.links.BeginShortMessages()
 	for shift := 1; shift < l.Size; shift++ {
 		if err := t.exchange((l.Rank+shift)%l.Size, (l.Rank+l.Size-shift)%l.Size); err != nil {
 			return err
@@ -86,7 +86,7 @@ func selftest(l *Library, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s%s\n", FoundWord, line)
+		fmt.Fprintf(out, "%s%s\n", FoundPrefix, line)
 	}
 	if err := t.end(l.Size); err != nil {
 		return err
@@ -97,15 +97,15 @@ func selftest(l *Library, out io.Writer) error {
 	return l.Finalize()
 }
 
-// selftestPolls is how often a rank polls without result before it yields the core between polls. The
-// launcher may have started more ranks than there are cores: those that only wait for ranks 0 and 1 would
-// take half of their time, and a turn would take one slice of the scheduler.
+// selftestPolls is how often a rank polls without result before it yields the core between polls.
+// The launcher may have started more ranks than there are cores: those that only wait for ranks 0
+// and 1 would take half of their time, and a turn would take one slice of the scheduler.
 const selftestPolls = 1000
 
 type tester struct {
-	hub  *Links
-	rank int
-	vain int // looks since the last one that found something
+	links *Links
+	rank  int
+	vain  int // looks since the last one that found something
 }
 
 // moved is told how many bytes were moved at each look, and yields the core after many looks
@@ -120,7 +120,7 @@ func (t *tester) moved(n int) {
 
 // link returns the link to a rank; from then on this side takes short messages from it.
 func (t *tester) link(to int) *Link {
-	l, _ := t.hub.Link(to)
+	l, _ := t.links.Link(to)
 	if l.fast == nil {
 		l.TakeFastBoxes()
 	}
@@ -137,7 +137,7 @@ func (t *tester) send(to int, b []byte) error {
 		}
 		if batch = link.Advance(batch, n); len(batch) > 0 {
 			t.moved(n)
-			t.hub.Poll()
+			t.links.Poll()
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (t *tester) send(to int, b []byte) error {
 func (t *tester) receive(from int, b []byte) error {
 	l := t.link(from)
 	for len(b) > 0 {
-		t.hub.Poll()
+		t.links.Poll()
 		n, err := l.Recv([][]byte{b})
 		if err != nil {
 			return err
@@ -181,7 +181,7 @@ func (t *tester) exchange(to, from int) error {
 				return err
 			}
 			out = link.Advance(out, k)
-			t.hub.Poll()
+			t.links.Poll()
 			got := 0
 			if len(rest) > 0 {
 				if got, err = in.Recv([][]byte{rest}); err != nil {
@@ -248,7 +248,7 @@ type tripper interface {
 func (t *tester) trips(other int, small []byte) (err error) {
 	first := t.rank == 0
 	if l := t.link(other); l.opens() {
-		if c, ok := t.hub.shorts.(tripper); ok {
+		if c, ok := t.links.shorts.(tripper); ok {
 			return c.trips(l, first, selftestTurns)
 		}
 	}
@@ -287,7 +287,7 @@ func (t *tester) end(size int) error {
 			return fmt.Errorf("%w: rank %d says that it is %d", ErrFailed, r, got)
 		}
 	}
-	for !t.hub.Idle() {
+	for !t.links.Idle() {
 		t.moved(0)
 	}
 	return nil

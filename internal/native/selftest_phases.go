@@ -30,8 +30,9 @@ const (
 // typeInt32 is the number of an int of 32 bits in shim.h; the number of the sum is 0.
 const typeInt32 = 5
 
-// phases does each collective phase once in a communicator of all processes, and checks what comes of it.
-// Nothing else may be under way, since who opens a communicator makes no progress for others.
+// phases does each collective phase once in a communicator of all processes, and checks what comes
+// of it. Nothing else may be under way, since who opens a communicator makes no progress for
+// others.
 func (t *tester) phases(l *Library) error {
 	n := l.Size
 	everybody := make([]int32, n)
@@ -117,11 +118,11 @@ func (t *tester) repeat(c Comm, root int) error {
 }
 
 func (t *tester) phase(c Comm, p *Phase) error {
-	if err := t.hub.Begin(c, p); err != nil {
+	if err := t.links.Begin(c, p); err != nil {
 		return err
 	}
 	for {
-		t.hub.Poll()
+		t.links.Poll()
 		if done, err := p.Done(); done || err != nil {
 			return err
 		}

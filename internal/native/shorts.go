@@ -18,8 +18,9 @@ import (
 // ones that were sent before it (tagAfter).
 
 const (
-	// shortPiece is how much of a short message is at least one of the library's: with its envelope libraries send it
-	// at once. shortMost is the longest message that Go sends so, and C whatever the library is.
+	// shortPiece is how much of a short message is at least one of the library's: with its envelope
+	// libraries send it at once. shortMost is the longest message that Go sends so, and C whatever the
+	// library is.
 	shortPiece  = 4000
 	shortMost   = 2 * shortPiece
 	shortPieces = 5
@@ -148,7 +149,8 @@ func (l *Link) FastBoxTaken(n uint32) {
 	l.set.shorts.took(l.boxes, l.fast.Taken)
 }
 
-// FastBoxesAt returns the positions of the next messages, and whether C could send and take some now.
+// FastBoxesAt returns the positions of the next messages, and whether C could send and take some
+// now.
 func (l *Link) FastBoxesAt() (out, in uint64, sends, takes bool) {
 	return l.out, l.in, l.opens(), l.fast != nil && l.usable() == nil
 }
@@ -177,9 +179,9 @@ func (s *shorts) ReviewFastBoxes(taken uint64) { s.fast.Review = taken }
 // WakeForFastBox does nothing: no proc sleeps that would have to be woken.
 func (s *shorts) WakeForFastBox() {}
 
-// Look looks for messages, and reports whether something other than a whole short message has come
-// on l: bytes of its stream, or a message whose data come apart.
-func (h *Links) Look(l *Link) bool {
+// LookForStream looks for messages, and reports whether something other than a whole short message
+// has come on l: bytes of its stream, or a message whose data come apart.
+func (h *Links) LookForStream(l *Link) bool {
 	if h.err == nil {
 		h.take()
 	}
@@ -213,8 +215,8 @@ func (l *Link) shut() {
 	}
 }
 
-// carrier is what sends and receives them, and puts those that come into the boxes of their senders whenever
-// the library is polled.
+// carrier is what sends and receives them, and puts those that come into the boxes of their senders
+// whenever the library is polled.
 type carrier interface {
 	attach(b *shortBoxes)
 	// put sends a short message, for which there has to be room. took gets how many were taken.
@@ -234,8 +236,8 @@ type carrier interface {
 	sending() bool
 }
 
-// UseShorts begins short messages, where the library lets any thread call it.
-func (h *Links) UseShorts() { h.shorts = h.lib.beginShorts() }
+// BeginShortMessages begins short messages, where the library lets any thread call it.
+func (h *Links) BeginShortMessages() { h.shorts = h.lib.beginShorts() }
 
 func (h *Links) markShorts() {
 	n := h.shorts.come()

@@ -14,7 +14,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// The short messages of rank: they overtake those of send, and the other way round, as two communicators do.
+// The short messages of rank: they overtake those of send, and the other way round, as two
+// communicators do.
 
 type shortLetter struct {
 	from int
@@ -158,8 +159,8 @@ type mixed struct {
 
 func byteAt(i int) byte { return byte(i ^ i>>8*7 ^ i>>16*11) }
 
-// send sends a short message or a part of the stream. As the engine does, it sends no short one while
-// something before it has not left.
+// send sends a short message or a part of the stream. As the engine does, it sends no short one
+// while something before it has not left.
 func (m *mixed) send(t *testing.T) {
 	if len(m.lent) == 0 && m.rng.IntN(4) == 0 {
 		if n := []int{shortMost + 1, 70_000, 1 << 20}[m.rng.IntN(3)]; m.from.opens() && m.from.fast.Admits(0) {
@@ -281,8 +282,9 @@ func (m *mixed) receiveApart(t *testing.T, into []byte) {
 	}
 }
 
-// TestShorts: short messages and the stream keep the order in which they were sent, whichever the library
-// delivers first and whoever takes the short ones; none is lost, and there is a box for each.
+// TestShorts: short messages and the stream keep the order in which they were sent, whichever the
+// library delivers first and whoever takes the short ones; none is lost, and there is a box for
+// each.
 func TestShorts(t *testing.T) {
 	boxed, byC, aparts := 0, 0, 0
 	for seed := range uint64(60) {
@@ -290,8 +292,8 @@ func TestShorts(t *testing.T) {
 		net := &network{rng: rng, boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
 		ra, rb := net.rank(0), net.rank(1)
 		a, b := newLinks(ra, 2), newLinks(rb, 2)
-		a.UseShorts()
-		b.UseShorts()
+		a.BeginShortMessages()
+		b.BeginShortMessages()
 		ab, _ := a.Link(1)
 		ba, _ := b.Link(0)
 		for _, l := range []*Link{ab, ba} {
@@ -352,15 +354,15 @@ func TestShorts(t *testing.T) {
 	}
 }
 
-// TestShortsRefused: where only one thread may call the library no link takes short messages, and the other
-// side sends none.
+// TestShortsRefused: where only one thread may call the library no link takes short messages, and
+// the other side sends none.
 func TestShortsRefused(t *testing.T) {
 	net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}}
 	off := net.rank(1)
 	off.shortsOff = true
 	a, b := newLinks(net.rank(0), 2), newLinks(off, 2)
-	a.UseShorts()
-	b.UseShorts()
+	a.BeginShortMessages()
+	b.BeginShortMessages()
 	ab, _ := a.Link(1)
 	ba, _ := b.Link(0)
 	if !ab.TakeFastBoxes() || ba.TakeFastBoxes() {
@@ -380,15 +382,15 @@ func TestShortsRefused(t *testing.T) {
 	}
 }
 
-// TestCloseDropsDataThatComeApart: whatever has become of a message when the link is closed, its data are
-// received once, so that its sender goes on, and in their order.
+// TestCloseDropsDataThatComeApart: whatever has become of a message when the link is closed, its
+// data are received once, so that its sender goes on, and in their order.
 func TestCloseDropsDataThatComeApart(t *testing.T) {
 	for at, name := range []string{"in its box", "taken", "begun", "there"} {
 		net := &network{rng: rand.New(rand.NewPCG(1, 1)), boxes: map[int][]*letter{}, shorts: map[int][]*shortLetter{}, longs: map[[2]int][][]byte{}}
 		ra, rb := net.rank(0), net.rank(1)
 		a, b := newLinks(ra, 2), newLinks(rb, 2)
-		a.UseShorts()
-		b.UseShorts()
+		a.BeginShortMessages()
+		b.BeginShortMessages()
 		ab, _ := a.Link(1)
 		ba, _ := b.Link(0)
 		if !ab.TakeFastBoxes() || !ba.TakeFastBoxes() {

@@ -35,8 +35,8 @@ const struct impi_native impi_native = {.abi = IMPI_NATIVE_ABI, .size = sizeof(s
 	.shorts_begin = begin, .short_send = send, .short_again = again, .short_next = look};
 `
 
-// TestShortsWrong: short messages of a process that does not keep to the rules end them all, before anything
-// is written where nothing may be.
+// TestShortsWrong: short messages of a process that does not keep to the rules end them all, before
+// anything is written where nothing may be.
 func TestShortsWrong(t *testing.T) {
 	if _, err := exec.LookPath("cc"); err != nil {
 		skips.NotRun(t, "there is no cc", "apt-get install gcc")

@@ -58,8 +58,8 @@ func New(t TB, machines int) []*Machine {
 	return list
 }
 
-// NewUnconnected makes machines as New does, but without a network: each has only its loopback, and the caller
-// joins them and sets their addresses.
+// NewUnconnected makes machines as New does, but without a network: each has only its loopback, and
+// the caller joins them and sets their addresses.
 func NewUnconnected(t TB, machines int) []*Machine {
 	t.Helper()
 	prefix := fmt.Sprintf("impi%d-%d", os.Getpid(), made.Add(1))
@@ -125,20 +125,20 @@ func (m *Machine) Command(ctx context.Context, name string, args ...string) *exe
 	return exec.CommandContext(ctx, "nsenter", append(append(enter, name), args...)...)
 }
 
-// own are the folders that a machine with file systems of its own has for itself. /tmp is the last one
-// that is covered, since the others may be below it.
+// own are the folders that a machine with file systems of its own has for itself. /tmp is the last
+// one that is covered, since the others may be below it.
 var own = []string{"/dev/shm", "/run", "/var/tmp", "/tmp"}
 
-// mountOwn covers the own folders by those below $0, makes all else but what is the kernel's read only,
-// and runs its arguments.
+// mountOwn covers the own folders by those below $0, makes all else but what is the kernel's read
+// only, and runs its arguments.
 var mountOwn = `set -e
 for f in ` + strings.Join(own, " ") + `; do mount --bind "$0$f" $f; done
 mount -o remount,bind,ro /
 exec "$@"`
 
-// IsolateFiles gives the machine files of its own, for what is started there from now on: /tmp, /var/tmp, /run
-// and /dev/shm, which begin empty. It can write to no others, so that it shares none with other
-// machines that are apart.
+// IsolateFiles gives the machine files of its own, for what is started there from now on: /tmp,
+// /var/tmp, /run and /dev/shm, which begin empty. It can write to no others, so that it shares none
+// with other machines that are apart.
 func (m *Machine) IsolateFiles() {
 	m.t.Helper()
 	root := m.names + ".root"

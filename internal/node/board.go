@@ -43,15 +43,15 @@ func (n *node) noBoard(h *ownHost) string {
 	}
 	for _, p := range here {
 		if !p.KnowsBoards() {
-			return fmt.Sprintf("the library of %v does not know boards", p.Who())
+			return fmt.Sprintf("the library of %v does not know boards", p.ID())
 		}
 	}
 	a, b := here[0].Rank(), here[1].Rank()
 	if routes.UsesNative(n.routes, a, b) {
 		return "the site's own MPI carries them, and does some blocking ones itself"
 	}
-	ways := n.direct.Candidates(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
-	if len(ways) == 0 || !slices.Contains(ways[0].T.Capabilities().DataPlanes, transports.PlanePeerSHM) {
+	candidates := n.direct.Candidates(direct.Pair{Local: a, Peer: b}) // the route is that of the site to itself, for all pairs
+	if len(candidates) == 0 || !slices.Contains(candidates[0].Transport.Capabilities().DataPlanes, transports.PlanePeerSHM) {
 		return "links of its procs are not of shared memory"
 	}
 	return ""

@@ -90,7 +90,7 @@ func TestManyAtTheChannelPort(t *testing.T) {
 	alpha := startSites(t, job, job.Sites[:1])
 	secret := dynamic.Token{1}
 	guess := secret.Channel(dynamic.ChannelEnd{}, dynamic.ChannelEnd{Rank: 1})
-	hello := dynamic.Hello{Src: 1, Session: guess.ChannelSession(), Resumes: true, Hosts: true}
+	hello := dynamic.Hello{Src: 1, ResumableID: guess.ChannelResumableID(), Resumes: true, Hosts: true}
 	for i := range 30 {
 		c := spoofed(t, []string{"127.0.0.3", "127.0.0.9"}[i%2], alpha[0])
 		d := dynamic.NewDialler(guess, dial.Nonce(), hello)
@@ -211,7 +211,8 @@ func greetWithoutToken(c net.Conn) (heard int) {
 	return n + k + len(rest)
 }
 
-// A job without a secret has no token, and a channel's opens nothing else: zeros are nobody's proof.
+// A job without a secret has no token, and a channel's opens nothing else: zeros are nobody's
+// proof.
 func TestWhatOpensDirectLinks(t *testing.T) {
 	n := twoSites(t)
 	n.site = &site.Site{Hosts: []*site.Host{{Rank: 0}, {Rank: 1}}}

@@ -178,7 +178,7 @@ func TestSecrecyOfRoutes(t *testing.T) {
 			if got := n.routes.AllowsChannel(1, nil, n.routes.Transport(name), false); got != want {
 				t.Errorf("%s: a channel by %s is allowed: %t", c.name, name, got)
 			}
-			far := slices.ContainsFunc(n.direct.Candidates(direct.Pair{Local: 0, Peer: 3}), func(w routes.Candidate) bool { return w.T.Name == name }) // another machine
+			far := slices.ContainsFunc(n.direct.Candidates(direct.Pair{Local: 0, Peer: 3}), func(w routes.Candidate) bool { return w.Transport.Name == name }) // another machine
 			if far != (want && name != "unix") {
 				t.Errorf("%s: %s is a way to another machine: %t", c.name, name, far)
 			}

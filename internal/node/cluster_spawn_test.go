@@ -84,8 +84,8 @@ func wantHosts(t *testing.T, s *transcript.Writer, world string, hosts ...int) {
 	}
 }
 
-// TestSpawnOnAllHosts: procs are spread over the hosts of a site, from those of the spawner's on, or
-// over those that are named, and the slots are the site's and come back.
+// TestSpawnOnAllHosts: procs are spread over the hosts of a site, from those of the spawner's on,
+// or over those that are named, and the slots are the site's and come back.
 func TestSpawnOnAllHosts(t *testing.T) {
 	both := order{Commands: []ordered{{Mode: "child", Procs: 1}, {Mode: "child", Procs: 4}}, Root: 2}
 	other := order{Commands: []ordered{{Mode: "child", Procs: 5, Info: map[string]string{"hosts": "127.0.1.[1,3]"}}}, Root: 1}
@@ -105,9 +105,9 @@ func TestSpawnOnAllHosts(t *testing.T) {
 	wantNothingLeft(t, all)
 }
 
-// TestSpawnOnManyHosts: a world is spawned on more hosts than IMPI has clients, by one command for all of
-// them and by a command for each; each time it is one client. If a proc on one of them fails before
-// Init, what is refused is its command.
+// TestSpawnOnManyHosts: a world is spawned on more hosts than IMPI has clients, by one command for
+// all of them and by a command for each; each time it is one client. If a proc on one of them fails
+// before Init, what is refused is its command.
 func TestSpawnOnManyHosts(t *testing.T) {
 	if raceDetector {
 		skips.NotRun(t, "-race is given, and 33 nodes and 99 procs need longer with it than links between them wait", "go test ./internal/node")
@@ -126,7 +126,8 @@ func TestSpawnOnManyHosts(t *testing.T) {
 		}
 		one.Commands = append(one.Commands, ordered{Mode: mode, Procs: 1, Info: map[string]string{"host": address}})
 	}
-	// Slots for two worlds: whether the first one is seen to end before the second begins is not for this test.
+	// Slots for two worlds: whether the first one is seen to end before the second begins is not for
+	// this test.
 	all := spawnOn(t, []int{hosts}, 2*hosts, at("alpha", "child", hosts, 0), each, one)[0]
 	wantNone(t, all)
 	out := all[0].out
@@ -140,8 +141,8 @@ func TestSpawnOnManyHosts(t *testing.T) {
 	wantNothingLeft(t, all)
 }
 
-// TestSpawnOnHostsOfAnotherSite: another site spreads procs over its hosts, too, in a world that has
-// hosts of the spawner's site before and behind.
+// TestSpawnOnHostsOfAnotherSite: another site spreads procs over its hosts, too, in a world that
+// has hosts of the spawner's site before and behind.
 func TestSpawnOnHostsOfAnotherSite(t *testing.T) {
 	o := order{Root: 1, Commands: []ordered{
 		{Mode: "child", Procs: 2, Info: map[string]string{"host": "127.0.1.[2-3]"}}, {Mode: "child", Procs: 4, Info: map[string]string{"host": "beta"}}, {Mode: "child", Procs: 3},
@@ -157,8 +158,8 @@ func TestSpawnOnHostsOfAnotherSite(t *testing.T) {
 	wantNothingLeft(t, flat(all))
 }
 
-// TestSpawnOnHostsRefused: who asks for too much, or for hosts or programs that are not there, hears
-// what is missing and where, and nothing of it is left.
+// TestSpawnOnHostsRefused: who asks for too much, or for hosts or programs that are not there,
+// hears what is missing and where, and nothing of it is left.
 func TestSpawnOnHostsRefused(t *testing.T) {
 	missing := order{Commands: []ordered{{Path: "/no/such/program", Procs: 3}}, Root: 1}
 	all := spawnApart(t, 4,
@@ -177,8 +178,8 @@ func TestSpawnOnHostsRefused(t *testing.T) {
 	wantNothingLeft(t, all)
 }
 
-// TestSpawnedOnAnotherHostFails: a spawned proc that fails on any host fails its parents' job, by its
-// name and with its status.
+// TestSpawnedOnAnotherHostFails: a spawned proc that fails on any host fails its parents' job, by
+// its name and with its status.
 func TestSpawnedOnAnotherHostFails(t *testing.T) {
 	o := at("127.0.1.3", "fails", 1, 1)
 	o.Keep, o.Stop = true, "hang"
@@ -202,8 +203,8 @@ func TestSpawnedOnAnotherHostFailsLate(t *testing.T) {
 	wantNothingLeft(t, all)
 }
 
-// TestSpawnedOutliveTheirJobOnHosts: procs that have parted from their parents go on when the job is
-// over, and the hosts stay for their output; the operator ends them at the head.
+// TestSpawnedOutliveTheirJobOnHosts: procs that have parted from their parents go on when the job
+// is over, and the hosts stay for their output; the operator ends them at the head.
 func TestSpawnedOutliveTheirJobOnHosts(t *testing.T) {
 	all := spawnApart(t, 4, at("127.0.1.3", "lingers", 1, 1))
 	wantNone(t, all)

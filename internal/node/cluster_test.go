@@ -17,7 +17,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 func init() {
@@ -58,7 +58,7 @@ func startApart(t testing.TB, job *config.Job, change ...func(*Options)) (all []
 		var hosts []*running
 		for self := range site.Hosts {
 			hosts = append(hosts, startSites(t, job, []config.Site{site}, append(change, func(o *Options) {
-				o.Cluster = &member.ClusterConfig{Hosts: site.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				o.Cluster = &client.ClusterConfig{Hosts: site.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
 				if self == 0 {
 					o.Cluster.Listener = ln
 				}
@@ -135,7 +135,7 @@ func TestHostThatNeverComes(t *testing.T) {
 		var some []*running
 		for _, self := range []int{0, 1} {
 			some = append(some, startSites(t, job, job.Sites, func(o *Options) {
-				o.Cluster = &member.ClusterConfig{Hosts: job.Sites[0].Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				o.Cluster = &client.ClusterConfig{Hosts: job.Sites[0].Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
 				if self == 0 {
 					o.Cluster.Listener = ln
 				} else {
@@ -296,8 +296,8 @@ func TestTraceAndResumeOnAllHosts(t *testing.T) {
 	}
 }
 
-// TestHostsAtOneAddress: hosts with the same address are hosts of one job, each of which is told of,
-// and of which a plugin is replaced at the one that is meant.
+// TestHostsAtOneAddress: hosts with the same address are hosts of one job, each of which is told
+// of, and of which a plugin is replaced at the one that is meant.
 func TestHostsAtOneAddress(t *testing.T) {
 	job := route(clusterJob("linked", 1, 3), config.Route{Prefer: []string{"tcp"}, Direct: true})
 	for i := range job.Sites[0].Hosts {
@@ -337,7 +337,7 @@ func TestHostsAtOneAddress(t *testing.T) {
 func TestHostThatDoesNotAnswer(t *testing.T) {
 	all := startApart(t, clusterJob("linked", 1, 3, 1))
 	awaitSums(t, all)
-	all[0][2].n.cluster.AnswerBy(member.Inspection, func(ctx context.Context, _ []byte) []byte {
+	all[0][2].n.cluster.AnswerBy(client.Inspection, func(ctx context.Context, _ []byte) []byte {
 		<-ctx.Done()
 		return nil
 	})
@@ -374,7 +374,7 @@ func TestHostsCountTheirProcs(t *testing.T) {
 			s.Server.Embedded = self == 0
 			s.Program.Stdin = -1
 			all = append(all, startSites(t, &mine, mine.Sites, func(o *Options) {
-				o.Cluster = &member.ClusterConfig{Hosts: s.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
+				o.Cluster = &client.ClusterConfig{Hosts: s.Hosts, Self: self, Secret: []byte("secret"), Head: ln.Addr().String()}
 				if self == 0 {
 					o.Cluster.Listener = ln
 				}

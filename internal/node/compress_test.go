@@ -152,8 +152,8 @@ func TestCompressedLinksThatAreCut(t *testing.T) {
 	}
 }
 
-// TestWhatIsCompressed: both ends count the same bytes, and people are told what is saved; where one site alone
-// wants it nothing is compressed, and that is said, too.
+// TestWhatIsCompressed: both ends count the same bytes, and people are told what is saved; where
+// one site alone wants it nothing is compressed, and that is said, too.
 func TestWhatIsCompressed(t *testing.T) {
 	for name, c := range map[string]struct {
 		direct, one bool
@@ -187,7 +187,7 @@ func TestWhatIsCompressed(t *testing.T) {
 			switch {
 			case c.one && k != nil:
 				t.Errorf("%+v", *k)
-			case !c.one && (k == nil || k.Sent < 5<<20 || k.SentPacked > k.Sent*8/10 || k.SentPacked != k.ReceivedPacked || k.Sent != k.Received):
+			case !c.one && (k == nil || k.Sent < 5<<20 || k.SentCompressed > k.Sent*8/10 || k.SentCompressed != k.ReceivedCompressed || k.Sent != k.Received):
 				t.Errorf("%+v", k)
 			}
 			if t.Failed() {

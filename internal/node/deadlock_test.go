@@ -98,8 +98,8 @@ func members(world *mpi.Comm, ranks ...int) *mpi.Group {
 	return g
 }
 
-// TestDeadlockByWindows: procs that wait for each other by windows are told so, with whom each waits for,
-// on one host and over links between sites.
+// TestDeadlockByWindows: procs that wait for each other by windows are told so, with whom each
+// waits for, on one host and over links between sites.
 func TestDeadlockByWindows(t *testing.T) {
 	for name, c := range map[string]struct {
 		procs int

@@ -40,8 +40,8 @@ func (r *running) transportOf(local, peer int) string {
 	return ""
 }
 
-// TestDrain: links leave a plugin for another transport without loss, whichever end has dialled them, new
-// ones do without it at both ends, and the process can be replaced while nothing uses it.
+// TestDrain: links leave a plugin for another transport without loss, whichever end has dialled
+// them, new ones do without it at both ends, and the process can be replaced while nothing uses it.
 func TestDrain(t *testing.T) {
 	for i, at := range []string{"alpha", "beta"} {
 		t.Run(at, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainWithoutAnotherWay: links that have no other transport stay, and are resumed by the plugin's
-// next process though it is drained; those that are not resumed are counted.
+// TestDrainWithoutAnotherWay: links that have no other transport stay, and are resumed by the
+// plugin's next process though it is drained; those that are not resumed are counted.
 func TestDrainWithoutAnotherWay(t *testing.T) {
 	for _, resume := range []bool{true, false} {
 		all, tick := ticking(t, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: resume})
@@ -117,9 +117,9 @@ func TestDrainOfNothing(t *testing.T) {
 	}
 }
 
-// TestStatusWhileDrained: a node says that a transport is drained. If it cannot ask another site for
-// that reason, which it tried for each of its hosts, and that is of a release that it cannot ask over
-// channels, it says it once.
+// TestStatusWhileDrained: a node says that a transport is drained. If it cannot ask another site
+// for that reason, which it tried for each of its hosts, and that is of a release that it cannot
+// ask over channels, it says it once.
 func TestStatusWhileDrained(t *testing.T) {
 	job := route(testJob("linked", 1, 2), config.Route{Prefer: []string{"tcp"}, Direct: true})
 	job.Sites[1].Hosts = []config.Host{{Address: job.Sites[1].Hosts[0].Address, Procs: 1}, {Address: job.Sites[1].Hosts[0].Address, Procs: 1}}

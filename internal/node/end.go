@@ -19,7 +19,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	n.recorder.Last(ctx)
+	n.recorder.AskLastTime(ctx)
 	for _, p := range n.procs.All() {
 		select {
 		case <-p.EndHandled():
@@ -27,7 +27,7 @@ func (n *node) finish(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	return n.member.Leave(ctx, n.native.Finish)
+	return n.client.Leave(ctx, n.native.Finish)
 }
 
 // verdict returns the failure of the job, or nil if there is none, given the error of run. A step
@@ -52,16 +52,16 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))
 }
 
-// shutDown ends everything that the node has started. If there is a failure f, the other sites are told
-// first.
+// shutDown ends everything that the node has started. If there is a failure f, the other sites are
+// told first.
 func (n *node) shutDown(f *ending.Failure) {
-	declined := n.member.Decline(f)
+	declined := n.client.Decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
 		if n.survival.excluded.Load() {
-			n.member.Abandon()
+			n.client.Abandon()
 		} else {
-			n.member.Resign(f)
+			n.client.Resign(f)
 		}
 	}
 	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head continues without this host
@@ -83,8 +83,8 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.control != nil {
 		n.control.Close()
 	}
-	if n.offers != nil {
-		n.offers.Close(textOf(f))
+	if n.spareSites != nil {
+		n.spareSites.Close(textOf(f))
 	}
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)

@@ -44,8 +44,8 @@ func survey(t *testing.T, all []*running, r links.Request) ([]links.FoundNode, l
 	return found, jobs[0]
 }
 
-// nothingUnderWay asks until all that procs and agents have sent has arrived, as both ends of each link and
-// channel count it.
+// nothingUnderWay asks until all that procs and agents have sent has arrived, as both ends of each
+// link and channel count it.
 func nothingUnderWay(t *testing.T, all []*running) {
 	t.Helper()
 	_, j := survey(t, all, links.Request{})
@@ -357,8 +357,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// TestStatusWhileStarting: a node whose site is the only one that is up says where its procs are, and for
-// which site it waits.
+// TestStatusWhileStarting: a node whose site is the only one that is up says where its procs are,
+// and for which site it waits.
 func TestStatusWhileStarting(t *testing.T) {
 	job := testJob("linked", 2, 1)
 	job.Sites[0].Server.Embedded = true

@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/site"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
@@ -45,7 +45,7 @@ func (n *node) place() error {
 	for i, h := range n.hosts {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
 	}
-	n.procs.Place()
+	n.procs.SetRanks()
 	if err := shareJob(n); err != nil {
 		return err
 	}
@@ -86,13 +86,13 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 			return err
 		}
 		c := packetswitch.Config{Agent: a, Spin: spin, Notify: n.noticed(h), Answer: answers(n)}
-		if member.Dialect(n.opt.Site) == wire.Draft {
+		if client.Dialect(n.opt.Site) == wire.Draft {
 			c.Patience = n.opt.Job.Limits.Start
 		}
 		if h.loop, err = packetswitch.New(c); err != nil {
 			return err
 		}
-		n.channels.Use(i, h.loop)
+		n.channels.SetSwitch(i, h.loop)
 		for peer, l := range channels[i] {
 			if err := n.channels.Attach(i, h.loop, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.routes.HostName(peer), err)
@@ -157,8 +157,8 @@ func takeFail(n *node, x wire.ClientRank) bool {
 	return x == n.job.Self || self.Lists(wire.FailVersion) && n.job.Clients[x].Lists(wire.FailVersion)
 }
 
-// takeAsk reports whether the hosts of another client may ask those of this node over channels, and are
-// asked: they prove who they are.
+// takeAsk reports whether the hosts of another client may ask those of this node over channels, and
+// are asked: they prove who they are.
 func takeAsk(n *node, x wire.ClientRank) bool {
 	self := &n.job.Clients[n.job.Self]
 	return x != n.job.Self && self.Lists(wire.AskVersion) && n.job.Clients[x].Lists(wire.AskVersion) && n.channels.Proves(x)
@@ -175,7 +175,7 @@ func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
 }
 
 func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site), Procs: n.job.Procs}
+	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: client.Dialect(n.opt.Site), Procs: n.job.Procs}
 	for i, x := range n.job.Hosts {
 		c.Hosts = append(c.Hosts, agent.Host{
 			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), Survives: n.survival.on, Asks: takeAsk(n, x.Client), OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
@@ -194,14 +194,14 @@ func (n *node) welcomeAll(h *ownHost) error {
 	views := viewsFor(n, all)
 	for _, p := range all {
 		if err := n.welcome(h, p, views, b); err != nil {
-			return fmt.Errorf("%v: %w", p.Who(), err)
+			return fmt.Errorf("%v: %w", p.ID(), err)
 		}
 	}
 	return nil
 }
 
-// welcome links a proc to its agent and sends it the job with the table of all procs, and its host's
-// board if there is one.
+// welcome links a proc to its agent and sends it the job with the table of all procs, and its
+// host's board if there is one.
 func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup.Board) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -233,7 +233,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 	}
 	defer n.survival.welcomed(p)
 	if err := p.Welcome(m, send...); err != nil {
-		n.log.Debug("cannot send the job to a proc", "proc", p.Who(), "error", err) // the proc has ended, which its watcher reports
+		n.log.Debug("cannot send the job to a proc", "proc", p.ID(), "error", err) // the proc has ended, which its watcher reports
 	}
 	return nil
 }
@@ -247,7 +247,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	j := &wireup.Job{
 		Name: n.name(), Rank: rank, AppNum: n.appNum(p), Parent: n.parent(),
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
-		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: member.Dialect(n.opt.Site),
+		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: client.Dialect(n.opt.Site),
 		Spin: site.EncodeWait(n.opt.Site.Wait), Progress: n.opt.Site.Progress,
 		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
@@ -307,10 +307,11 @@ func (n *node) name() string {
 	return name
 }
 
-// Heard handles a message of a proc in MPI about links or other worlds. It returns false for others.
-func (n *node) Heard(p *procs.Proc, m wireup.Message) bool {
+// HandleMessage handles a message of a proc in MPI about links or other worlds. It returns false
+// for others.
+func (n *node) HandleMessage(p *procs.Proc, m wireup.Message) bool {
 	switch {
-	case n.meetings.Heard(p, m), n.parents.Heard(p, m):
+	case n.meetings.HandleMessage(p, m), n.parents.HandleMessage(p, m):
 	case m.Kind == wireup.KindOpen && m.Resumable != nil:
 		n.direct.Reopen(p, m)
 	case m.Kind == wireup.KindOpen:
@@ -338,7 +339,7 @@ func (n *node) noticed(h *ownHost) func(agent.Event) {
 		case agent.RanksLost:
 			n.survival.lose(ev.Lost)
 		case agent.ProcLost:
-			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.Of(ev.Peer.Rank).Who(), ev.Err)))
+			n.end.Fail(ending.NodeFailed(fmt.Errorf("%v: its agent lost it: %w", n.procs.OfRank(ev.Peer.Rank).ID(), ev.Err)))
 		case agent.HostWanted:
 			n.channels.Request(h.Index, ev.Peer.Host)
 		case agent.Finished:

@@ -227,7 +227,7 @@ func procsGone(t *testing.T, all ...*running) {
 		<-r.done
 		for _, p := range r.n.procs.All() {
 			if _, err := os.Stat(fmt.Sprintf("/proc/%d", p.PID())); err == nil {
-				t.Errorf("%v is still there", p.Who())
+				t.Errorf("%v is still there", p.ID())
 			}
 		}
 		if _, err := os.Stat(r.n.dir.Path); !os.IsNotExist(err) {

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/site"
 )
 
-// open makes everything by which links are made, and the Arrivals that accept them. A spawned world has
-// the service names of the job that it was spawned in.
+// open makes everything by which links are made, and the Arrivals that accept them. A spawned world
+// has the service names of the job that it was spawned in.
 func (n *node) open(ctx context.Context) *accept.Arrivals {
 	root := n
 	if n.opt.spawned != nil {
@@ -34,11 +34,11 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 		n.parents.Spawning = n.spans.spawning
 	}
 	n.channels = channel.New(channel.Settings{
-		Site: n.site, Routes: n.routes, Own: n.member.Token, Keys: n.keys,
+		Site: n.site, Routes: n.routes, Own: n.client.Token, Keys: n.keys,
 		Tasks: n.tasks, FallBacks: &n.fallBacks, Log: n.log, Ready: n.ready, Deadline: n.deadline, OnDemand: n.opt.OnDemand,
 	})
 	n.prober = &probe.Prober{Links: n.direct}
-	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Take: n.take})
+	return accept.New(accept.Settings{Tasks: n.tasks, Log: n.log, Keys: n.keys, Handle: n.take})
 }
 
 func (n *node) keys(at *site.Listener) dynamic.Keys {
@@ -98,7 +98,7 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 }
 
 func (n *node) running() inspect.Running {
-	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Member: n.member, Losses: &n.survival, Spares: n.offers}
+	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Client: n.client, Losses: &n.survival, Spares: n.spareSites}
 	for _, h := range n.hosts {
 		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.loop, NoBoard: h.noBoard})
 	}

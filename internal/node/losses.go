@@ -9,17 +9,18 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// newStderr makes the output for the log and for what procs write to stderr. If it cannot be written the
-// job goes on: bytes are lost, and a line says how many as soon as something can be written again.
+// newStderr makes the output for the log and for what procs write to stderr. If it cannot be
+// written the job goes on: bytes are lost, and a line says how many as soon as something can be
+// written again.
 func newStderr(w io.Writer) *launch.Output {
 	o := launch.NewOutput(w, nil)
 	o.MarkGaps(func(l launch.Loss) string { return fmt.Sprintf("impi-node: not written here: %v\n", l) })
 	return o
 }
 
-// sayLosses says at the end what was not written. If output of procs is missing it gives a failure, as
-// scripts must not take the rest for all of it. That is logged too: if several sites fail, a launcher's
-// last line is about one of them.
+// sayLosses says at the end what was not written. If output of procs is missing it gives a failure,
+// as scripts must not take the rest for all of it. That is logged too: if several sites fail, a
+// launcher's last line is about one of them.
 func (n *node) sayLosses() *ending.Failure {
 	if n.opt.spawned != nil {
 		return nil // the site's own node gets the outputs

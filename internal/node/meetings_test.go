@@ -204,7 +204,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		m.DialLink(a.r.n.procs.Of(0), pair, &meet.Peer{
+		m.DialLink(a.r.n.procs.OfRank(0), pair, &meet.Peer{
 			Hello: dynamic.Hello{World: a.world.World}, Token: b.world.Secret, Card: b.world.Groups[0].Card,
 		})
 	}()

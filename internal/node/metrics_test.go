@@ -189,8 +189,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestEstimatesOfPlugins: of links and channels whose bytes pass through a plugin, it is the plugin that
-// knows their latency and what had to be sent again.
+// TestEstimatesOfPlugins: of links and channels whose bytes pass through a plugin, it is the plugin
+// that knows their latency and what had to be sent again.
 func TestEstimatesOfPlugins(t *testing.T) {
 	for _, transport := range []string{"tcp", "quic"} {
 		t.Run(transport, func(t *testing.T) {
@@ -252,8 +252,8 @@ func lacksEstimates(x *node, transport string) string {
 	return ""
 }
 
-// TestDataIsCounted: what procs have sent in fast boxes of shared memory, which no link counts, is in the
-// figures of pairs and of hosts.
+// TestDataIsCounted: what procs have sent in fast boxes of shared memory, which no link counts, is
+// in the figures of pairs and of hosts.
 func TestDataIsCounted(t *testing.T) {
 	job := withTransport(testJob("linked", 2, 2), "shm", nil)
 	all := start(t, route(job, config.Route{Prefer: []string{"shm"}, Direct: true}))
@@ -293,8 +293,8 @@ func TestDataIsCounted(t *testing.T) {
 	}
 }
 
-// TestLinksOfHosts: of pairs that nodes do not tell of one by one it is known what is under way between their
-// hosts, as both ends count the same bytes.
+// TestLinksOfHosts: of pairs that nodes do not tell of one by one it is known what is under way
+// between their hosts, as both ends count the same bytes.
 func TestLinksOfHosts(t *testing.T) {
 	for _, transport := range []string{"shm", "tcp", "quic"} {
 		t.Run(transport, func(t *testing.T) {
@@ -322,8 +322,8 @@ func TestLinksOfHosts(t *testing.T) {
 	}
 }
 
-// lacksHosts tells what is wrong with the sums by host of a job of two hosts with two procs each, all linked and
-// idle, whose nodes tell of one pair each.
+// lacksHosts tells what is wrong with the sums by host of a job of two hosts with two procs each,
+// all linked and idle, whose nodes tell of one pair each.
 func lacksHosts(ctx context.Context, all []*running) string {
 	var found []links.FoundNode
 	for _, s := range all {

@@ -46,7 +46,8 @@ func init() {
 	}
 }
 
-// nativeSurvivors is a job of a site of Open MPI, one of MPICH and one of ours that goes on without lost ones.
+// nativeSurvivors is a job of a site of Open MPI, one of MPICH and one of ours that goes on without
+// lost ones.
 func nativeSurvivors(t *testing.T, mode string) *config.Job {
 	t.Helper()
 	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -64,8 +65,9 @@ func nativeSurvivors(t *testing.T, mode string) *config.Job {
 	return job
 }
 
-// TestNativeSiteIsLost: with a proc of a native site that is killed, or its launcher, all of the site is lost, as that
-// MPI ends all of its procs. The other sites go on, also those that have an MPI of their own.
+// TestNativeSiteIsLost: with a proc of a native site that is killed, or its launcher, all of the
+// site is lost, as that MPI ends all of its procs. The other sites go on, also those that have an
+// MPI of their own.
 func TestNativeSiteIsLost(t *testing.T) {
 	for site, name := range []string{"alpha", "beta"} {
 		for what, of := range map[string]func(*running) int{
@@ -99,7 +101,8 @@ func TestNativeSiteIsLost(t *testing.T) {
 	}
 }
 
-// TestNativeAbortEndsAll: MPI_Abort at a native site ends the job, also one that may go on without lost sites.
+// TestNativeAbortEndsAll: MPI_Abort at a native site ends the job, also one that may go on without
+// lost sites.
 func TestNativeAbortEndsAll(t *testing.T) {
 	job := nativeSurvivors(t, "native aborts")
 	for i, f := range end(start(t, job)) {

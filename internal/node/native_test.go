@@ -34,8 +34,8 @@ const (
 	fakeSize = "IMPI_TEST_FAKE_SIZE"
 )
 
-// fakeLauncher is a launcher with the arguments -n and a number, and a command. The mode says what it
-// does wrong.
+// fakeLauncher is a launcher with the arguments -n and a number, and a command. The mode says what
+// it does wrong.
 func fakeLauncher() int {
 	mode := os.Getenv(modeVariable)
 	n, err := strconv.Atoi(os.Args[2])
@@ -105,7 +105,7 @@ func fakeLauncher() int {
 
 // fakeProc goes through Init as a proc of a native site does.
 func fakeProc() (rank int, c *wireup.Conn) {
-	place, found, err := native.ReadEnvironment(os.Getenv)
+	environment, found, err := native.ReadEnvironment(os.Getenv)
 	check(err)
 	if !found {
 		panic("IMPI_NATIVE is not set")
@@ -114,7 +114,7 @@ func fakeProc() (rank int, c *wireup.Conn) {
 	check(err)
 	size, err := strconv.Atoi(os.Getenv(fakeSize))
 	check(err)
-	c, _, err = wireup.Attach(place.Socket)
+	c, _, err = wireup.Attach(environment.Socket)
 	check(err)
 	check(c.Send(wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(rank), Size: size, Library: "Fake MPI v1.2.3, package: none"}))
 	check(c.Send(wireup.Message{Kind: wireup.KindHello, Version: wireup.Version, Library: "fake"}))
@@ -360,7 +360,8 @@ func TestNativeDaemonIsKilled(t *testing.T) {
 	}
 }
 
-// TestNativeLauncherDoesNotEnd: a job whose procs have ended does not wait for their launcher for ever.
+// TestNativeLauncherDoesNotEnd: a job whose procs have ended does not wait for their launcher for
+// ever.
 func TestNativeLauncherDoesNotEnd(t *testing.T) {
 	job := testJob("fake", 2)
 	fakeSite(t, job, 0, "hangs")

@@ -28,7 +28,7 @@ import (
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/site"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/site/nativelaunch"
 	"github.com/openimpi/impi/internal/site/report"
 	"github.com/openimpi/impi/internal/site/server"
@@ -50,7 +50,7 @@ type node struct {
 	stdout   *launch.Output
 	stderr   *launch.Output
 
-	cluster *member.Cluster // hosts of the site on other machines; nil: there are none
+	cluster *client.Cluster // hosts of the site on other machines; nil: there are none
 	routes  *routes.Table
 	site    *site.Site
 	hosts   []*ownHost // hosts of the site, with their packet switches
@@ -58,28 +58,28 @@ type node struct {
 	native  *nativelaunch.Launch // what starts the procs of a native site; nil: the node does
 
 	server *server.Server // embedded; nil if it runs elsewhere
-	member *member.Member
+	client *client.Client
 
-	listening chan struct{} // closed when all listeners are open
-	ready     chan struct{} // closed when the procs run in MPI
-	job       *startup.Job
-	table     *os.File        // what procs get of the job; open until all have it
-	world     []byte          // head of the job's description for other worlds; nil: it cannot meet any
-	tasks     *lifetime.Group // tasks that end when the procs are gone; nil until startup is over
-	direct    *direct.Links
-	channels  *channel.Channels
-	meetings  *meet.Meetings
-	prober    *probe.Prober
-	parents   *spawner.Parents   // the procs as parents of spawned worlds
-	offers    *spares.SpareSites // the job's spare sites; nil: the node is of one, or of a spawned world
-	spare     *spareNode         // nil: this is not the node of a spare site
-	fallBacks dial.FallBacks
-	control   *inspect.Control
-	metrics   *metrics.Server  // nil: none are served
-	recorder  *record.Recorder // nil: no record of the job is written
-	ui        *ui.Server       // nil: no page is served
-	spans     spans
-	survival  survival
+	listening  chan struct{} // closed when all listeners are open
+	ready      chan struct{} // closed when the procs run in MPI
+	job        *startup.Job
+	table      *os.File        // what procs get of the job; open until all have it
+	world      []byte          // head of the job's description for other worlds; nil: it cannot meet any
+	tasks      *lifetime.Group // tasks that end when the procs are gone; nil until startup is over
+	direct     *direct.Links
+	channels   *channel.Channels
+	meetings   *meet.Meetings
+	prober     *probe.Prober
+	parents    *spawner.Parents   // the procs as parents of spawned worlds
+	spareSites *spares.SpareSites // the job's spare sites; nil: the node is of one, or of a spawned world
+	spare      *spareNode         // nil: this is not the node of a spare site
+	fallBacks  dial.FallBacks
+	control    *inspect.Control
+	metrics    *metrics.Server  // nil: none are served
+	recorder   *record.Recorder // nil: no record of the job is written
+	ui         *ui.Server       // nil: no page is served
+	spans      spans
+	survival   survival
 
 	awaits atomic.Pointer[func() string] // returns what the present step of startup waits for
 
@@ -109,14 +109,14 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	if n.native != nil {
 		n.native.End = n.end
 	}
-	n.member = member.New(member.Settings{
+	n.client = client.New(client.Settings{
 		Runs:   n.ready,
 		Routes: n.routes, Site: n.site, Procs: n.procs, End: n.end, Log: n.log,
 		Deadline: n.deadline, EndNow: n.opt.EndNow, Spawned: n.opt.spawned != nil, Cluster: n.cluster, OnDemand: n.opt.OnDemand,
 	})
 	if n.cluster != nil {
 		n.cluster.End = n.end
-		n.end.OnLate = n.cluster.Late
+		n.end.OnLate = n.cluster.ReportLate
 	}
 	if n.opt.spawned == nil {
 		defer n.passSignals()()
@@ -128,7 +128,7 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	}
 	err := lives(ctx, n)
 	f := n.verdict(ctx, err)
-	n.recorder.Ending()
+	n.recorder.CollectOwnSite()
 	if f != nil {
 		f.Early = !n.isReady()
 		if n.opt.Failing != nil {
@@ -149,8 +149,8 @@ func (n *node) life(ctx context.Context) (o ending.Outcome) {
 	return o
 }
 
-// lastLook bounds how long to wait at the end for the answers of other sites that a report needs. Tests
-// raise it, as their machines are slow.
+// lastLook bounds how long to wait at the end for the answers of other sites that a report needs.
+// Tests raise it, as their machines are slow.
 var lastLook = 2 * time.Second
 
 // newRecorder returns nil if no report is wanted, or another node writes it.
@@ -178,14 +178,14 @@ func newNode(opt Options) *node {
 	if n.opt.spawned != nil {
 		n.moveIn()
 		if c := opt.Cluster; c != nil {
-			n.cluster = &member.Cluster{
+			n.cluster = &client.Cluster{
 				ClusterConfig: *c, Routes: n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Spawned: n.spawnedWorld(),
 				Signal: func(syscall.Signal) {}, StopSpawned: func() {}, // the hosts of the site do this
 			}
-			n.cluster.Place()
+			n.cluster.KeepOwnHost()
 		}
 	} else {
-		stdout, stderr := member.NewRedirect(opt.Stdout), member.NewRedirect(opt.Stderr)
+		stdout, stderr := client.NewRedirect(opt.Stdout), client.NewRedirect(opt.Stderr)
 		n.stdout = launch.NewOutput(stdout, n.outputLost)
 		n.stderr = newStderr(stderr)
 		if n.log == nil {
@@ -194,11 +194,11 @@ func newNode(opt Options) *node {
 		n.log = n.log.With("site", opt.Site.Name)
 		if c := opt.Cluster; c != nil {
 			n.log = n.log.With("host", c.Hosts[c.Self].String())
-			n.cluster = &member.Cluster{
+			n.cluster = &client.Cluster{
 				ClusterConfig: *c, Routes: n.routes, Log: n.log, Deadline: n.deadline, Ready: n.ready, Signal: n.signal,
-				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Redirects: [2]*member.Redirect{stdout, stderr},
+				Stdin: opt.Stdin, Stdout: n.stdout, Stderr: n.stderr, Redirects: [2]*client.Redirect{stdout, stderr},
 			}
-			n.cluster.Place()
+			n.cluster.KeepOwnHost()
 		}
 	}
 	n.fallBacks.Log = n.log
@@ -250,12 +250,12 @@ func lives(ctx context.Context, n *node) error {
 	return n.run(ctx)
 }
 
-// run does the steps of a job that goes well, one after the other. When the job fails, its context ends
-// and with it the step.
+// run does the steps of a job that goes well, one after the other. When the job fails, its context
+// ends and with it the step.
 func (n *node) run(ctx context.Context) error {
-	if err := n.start(ctx); errors.Is(err, member.ErrWithoutMPI) {
+	if err := n.start(ctx); errors.Is(err, client.ErrWithoutMPI) {
 		n.log.Debug("the program has ended without calling MPI Init")
-		return n.member.Leave(ctx, n.native.Finish)
+		return n.client.Leave(ctx, n.native.Finish)
 	} else if err != nil {
 		return err
 	}
@@ -286,10 +286,10 @@ func (n *node) run(ctx context.Context) error {
 		level = hclog.Debug // no other sites to wait for
 	}
 	n.log.Log(level, "the job runs", "procs", n.job.Procs.Len(), "sites", sitesOf(n.job, n.routes), "first_rank", n.job.Clients[n.job.Self].FirstProc, "node_pid", os.Getpid())
-	n.control.Run(n.running())
+	n.control.SetRunning(n.running())
 	close(n.ready)
-	member.SurviveLosses(n.cluster)
-	n.control.TellJob()
+	client.SurviveLosses(n.cluster)
+	n.control.WriteJobID()
 	n.recorder.Begin(ctx, n.control)
 	return n.spans.step("run", func() error { return n.finish(ctx) })
 }

@@ -37,7 +37,8 @@ func TestChannelsThatAreCutOnDemand(t *testing.T) {
 }
 
 // TestHostUnreachedOnDemand: a host that does not listen any more is named when a packet is for it,
-// with both addresses. Both procs read until nobody can be reached, and then go to Finalize's barrier.
+// with both addresses. Both procs read until nobody can be reached, and then go to Finalize's
+// barrier.
 func TestHostUnreachedOnDemand(t *testing.T) {
 	job := route(testJob("cat", 1, 1), config.Route{Prefer: []string{"tcp"}})
 	var inputs []*os.File

@@ -13,7 +13,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/operator/reload"
 	"github.com/openimpi/impi/internal/procs"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/spawner"
 )
 
@@ -48,7 +48,7 @@ type Options struct {
 	RunBase string
 
 	// Cluster defines which host of Site this node runs; nil: all of them.
-	Cluster *member.ClusterConfig
+	Cluster *client.ClusterConfig
 
 	// Joined are the procs, in the order of their ranks, where a process manager has started
 	// them; nil: the node starts them.

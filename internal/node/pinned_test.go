@@ -95,8 +95,8 @@ func TestPluginKilledEndsItsRelayedLinks(t *testing.T) {
 	}
 }
 
-// A job does not go on without a link between two procs, even if no receive fails by that: what was on
-// the link would be waited for.
+// A job does not go on without a link between two procs, even if no receive fails by that: what was
+// on the link would be waited for.
 func TestLostLinkEndsAJobThatWaitsForAnybody(t *testing.T) {
 	all := start(t, route(testJob("expectant", 1, 1), pinning("stream")))
 	all[0].out.Line(t, "[0] waits")

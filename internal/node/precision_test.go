@@ -26,8 +26,9 @@ func expect(ok bool, format string, args ...any) {
 	}
 }
 
-// rounds sends doubles from the last rank, on the other site, to ranks 0 and 1, and from 1 to 0, on one site, in all
-// ways. What comes from the other site is rounded, if the job's name says so, and nothing else is.
+// rounds sends doubles from the last rank, on the other site, to ranks 0 and 1, and from 1 to 0, on
+// one site, in all ways. What comes from the other site is rounded, if the job's name says so, and
+// nothing else is.
 func rounds(w *mpi.Comm) {
 	last := w.Size() - 1
 	rounded := os.Getenv("ROUNDED") == "yes"
@@ -132,8 +133,8 @@ func roundsFrom(w *mpi.Comm, from int, numbers, special []float64, of func(x flo
 	expect(words[0] == 1<<62+1, "an integer is %d", words[0])
 }
 
-// exactly does what never rounds: collective operations, which have to give all procs the same, and one-sided
-// ones.
+// exactly does what never rounds: collective operations, which have to give all procs the same, and
+// one-sided ones.
 func exactly(w *mpi.Comm, last int) {
 	third := []float64{1.0 / 3}
 	in := []float64{0}
@@ -163,8 +164,8 @@ func exactly(w *mpi.Comm, last int) {
 	check(win.Free())
 }
 
-// TestDoublesAsFloats: doubles that programs send to the other site are rounded if both sites want it, and
-// nothing else is.
+// TestDoublesAsFloats: doubles that programs send to the other site are rounded if both sites want
+// it, and nothing else is.
 func TestDoublesAsFloats(t *testing.T) {
 	precision := &config.Precision{Double: config.Float}
 	for name, c := range map[string]struct {

@@ -33,7 +33,8 @@ func reportsOf(t *testing.T, mode string, procs ...int) (all []*jobreport.Report
 
 func init() { lastLook = patience }
 
-// TestReportOfAJob: each head knows the whole job to the end, though the sites end at the same time.
+// TestReportOfAJob: each head knows the whole job to the end, though the sites end at the same
+// time.
 func TestReportOfAJob(t *testing.T) {
 	all, failures := reportsOf(t, "all", 2, 2)
 	for i, r := range all {
@@ -71,8 +72,8 @@ func TestReportOfAJob(t *testing.T) {
 	}
 }
 
-// TestReportOverChannels: heads that can ask each other over channels only do not wait for each other at
-// the end, when these are closed, for which they would have as long as a test.
+// TestReportOverChannels: heads that can ask each other over channels only do not wait for each
+// other at the end, when these are closed, for which they would have as long as a test.
 func TestReportOverChannels(t *testing.T) {
 	job := route(testJob("all", 2, 1), config.Route{Prefer: []string{"tcp"}})
 	job.Report.Path = filepath.Join(t.TempDir(), "r-%s.html")
@@ -88,8 +89,8 @@ func TestReportOverChannels(t *testing.T) {
 	}
 }
 
-// TestReportOfSitesApart: heads that cannot ask each other say so at the start, and do not wait for each
-// other at the end, for which they would have as long as a test.
+// TestReportOfSitesApart: heads that cannot ask each other say so at the start, and do not wait for
+// each other at the end, for which they would have as long as a test.
 func TestReportOfSitesApart(t *testing.T) {
 	job := route(testJob("all", 2, 1), config.Route{Prefer: []string{"tcp"}})
 	job.Report.Path = filepath.Join(t.TempDir(), "r-%s.html")
@@ -110,7 +111,8 @@ func TestReportOfSitesApart(t *testing.T) {
 	}
 }
 
-// TestReportOfWaitany: a wait for any of two requests counts for the one that was done, not for the first.
+// TestReportOfWaitany: a wait for any of two requests counts for the one that was done, not for the
+// first.
 func TestReportOfWaitany(t *testing.T) {
 	all, failures := reportsOf(t, "any", 3)
 	waited := make(map[int]int64)

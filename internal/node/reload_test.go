@@ -90,7 +90,8 @@ func TestReloadThatWouldLoseLinks(t *testing.T) {
 	}
 }
 
-// A link to another world does not resume, so a plugin that has its bytes is not replaced by mistake either.
+// A link to another world does not resume, so a plugin that has its bytes is not replaced by
+// mistake either.
 func TestReloadThatWouldLoseLinksToAnotherWorld(t *testing.T) {
 	stream := func(j *config.Job) {
 		route(j, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})

@@ -27,8 +27,8 @@ func TestRepresentationsAreOnTheCard(t *testing.T) {
 	}
 }
 
-// TestSitesOfOursWithDifferentForms: where only two of three sites insist on external32 between them,
-// all procs still use the same messages in constructors and collectives.
+// TestSitesOfOursWithDifferentForms: where only two of three sites insist on external32 between
+// them, all procs still use the same messages in constructors and collectives.
 func TestSitesOfOursWithDifferentForms(t *testing.T) {
 	job := testJob("forms", 2, 1, 2)
 	tcp := config.Route{Site: "*", Prefer: []string{"tcp"}, Direct: true}

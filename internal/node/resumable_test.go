@@ -318,11 +318,11 @@ func TestGivenUpIsRefused(t *testing.T) {
 	asked := 0
 	for i, x := range []direct.Pair{{Local: 0, Peer: 1}, {Local: 1, Peer: 0}} {
 		d := all[i].n.direct
-		id, dialled := d.Session(x)
+		id, dialled := d.ResumableID(x)
 		if dialled {
 			continue
 		}
-		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, Session: id, Resumes: true}
+		hello := dynamic.Hello{Src: x.Peer, Dst: x.Local, ResumableID: id, Resumes: true}
 		p, _, v := d.CheckResume(hello, all[i].n.routes.Transport("cut"))
 		if v != dynamic.Accepted {
 			t.Fatalf("before: %v", v)

@@ -67,9 +67,9 @@ func (r *running) probe(transport string, from, to int) error {
 	return nil
 }
 
-// TestNewCertificatesUnderTraffic: while messages go to and fro, both sites get certificates of another
-// CA. No link is lost or resumed; links that are made then have the new certificates, and those with a
-// certificate of the CA that is gone are refused. Files with a fault change nothing.
+// TestNewCertificatesUnderTraffic: while messages go to and fro, both sites get certificates of
+// another CA. No link is lost or resumed; links that are made then have the new certificates, and
+// those with a certificate of the CA that is gone are refused. Files with a fault change nothing.
 func TestNewCertificatesUnderTraffic(t *testing.T) {
 	for name, more := range map[string]map[string]any{"tcp": {"tls": true}, "quic": nil} {
 		t.Run(name, func(t *testing.T) {

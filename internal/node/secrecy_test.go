@@ -222,8 +222,8 @@ func TestAllowsChannel(t *testing.T) {
 			t.Errorf("host %d, which is none of two, may have a channel", stranger)
 		}
 	}
-	ways, must := n.routes.ChannelWays(n.hosts[0].Rank, n.hosts[0].Config.Address.String(), 1)
-	if !must || len(ways) != 1 || !ways[0].T.Capabilities().Has(transports.FeatureEncrypted) {
-		t.Errorf("%v, %t", ways, must)
+	candidates, must := n.routes.ChannelCandidates(n.hosts[0].Rank, n.hosts[0].Config.Address.String(), 1)
+	if !must || len(candidates) != 1 || !candidates[0].Transport.Capabilities().Has(transports.FeatureEncrypted) {
+		t.Errorf("%v, %t", candidates, must)
 	}
 }

@@ -19,8 +19,8 @@ import (
 // goesOn is what a site says of its server.
 const goesOn = "the job's server is lost, and the job goes on without it"
 
-// serverBehind starts the sites of a job whose server is behind a relay, and waits until all run. Rank
-// 0 waits for a line of input, which word gives it.
+// serverBehind starts the sites of a job whose server is behind a relay, and waits until all run.
+// Rank 0 waits for a line of input, which word gives it.
 func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.Relay, word func()) {
 	t.Helper()
 	serveApart(t, job)
@@ -32,7 +32,8 @@ func serverBehind(t *testing.T, job *config.Job) (all []*running, r *relaytest.R
 	return all, r, word
 }
 
-// startReady starts the sites of a job and waits until its program is ready, which goes on at the word.
+// startReady starts the sites of a job and waits until its program is ready, which goes on at the
+// word.
 func startReady(t *testing.T, job *config.Job) (all []*running, word func()) {
 	t.Helper()
 	in, w, err := os.Pipe()
@@ -60,7 +61,8 @@ func lose(t *testing.T, all []*running, r *relaytest.Relay) {
 	}
 }
 
-// TestServerLost: the job ends in order without its server, and each site has said once what is lost.
+// TestServerLost: the job ends in order without its server, and each site has said once what is
+// lost.
 func TestServerLost(t *testing.T) {
 	for name, resume := range map[string]bool{"at once": false, "after it was dialled again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +103,8 @@ func TestProcKilledWithoutServer(t *testing.T) {
 	}
 }
 
-// TestAbortWithoutServer is TestProcKilledWithoutServer for MPI_Abort, and for a server that does not
-// answer any more, which no site has noticed.
+// TestAbortWithoutServer is TestProcKilledWithoutServer for MPI_Abort, and for a server that does
+// not answer any more, which no site has noticed.
 func TestAbortWithoutServer(t *testing.T) {
 	for name, silent := range map[string]bool{"lost": false, "silent": true} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +139,8 @@ func TestHostsFailWithoutServer(t *testing.T) {
 	wantAll(t, all, "rank 5 on site beta was killed by SIGKILL")
 }
 
-// serveAlone is serveApart with a server that is no part of a site, as impi-server is. over gets its outcome.
+// serveAlone is serveApart with a server that is no part of a site, as impi-server is. over gets
+// its outcome.
 func serveAlone(t *testing.T, job *config.Job) (over <-chan error) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,7 +159,8 @@ func serveAlone(t *testing.T, job *config.Job) (over <-chan error) {
 	return outcome
 }
 
-// betaApart starts the sites of a job of which beta alone reaches the server by a relay, and cuts that.
+// betaApart starts the sites of a job of which beta alone reaches the server by a relay, and cuts
+// that.
 func betaApart(t *testing.T, job *config.Job) (all []*running, word func()) {
 	t.Helper()
 	r := relaytest.New(t, job.Sites[1].Server.Address.String(), nil)
@@ -174,8 +178,8 @@ func betaApart(t *testing.T, job *config.Job) (all []*running, word func()) {
 // othersLost is what a site says when its server has lost another one, and goes on.
 const othersLost = "the job's server has lost another site, and the job goes on"
 
-// TestSiteAloneLosesTheServer: the job and the server go on if the server and one site have lost each other, and
-// end in order; the others say whom the server has lost.
+// TestSiteAloneLosesTheServer: the job and the server go on if the server and one site have lost
+// each other, and end in order; the others say whom the server has lost.
 func TestSiteAloneLosesTheServer(t *testing.T) {
 	job := testJob("onword", 2, 2, 1)
 	over := serveAlone(t, job)
@@ -192,7 +196,8 @@ func TestSiteAloneLosesTheServer(t *testing.T) {
 	}
 }
 
-// TestServerEndsWithALostSite: one that is part of a site, or of an older release, ends, and the job goes on.
+// TestServerEndsWithALostSite: one that is part of a site, or of an older release, ends, and the
+// job goes on.
 func TestServerEndsWithALostSite(t *testing.T) {
 	job := testJob("onword", 2, 2, 1)
 	serveApart(t, job)
@@ -204,7 +209,8 @@ func TestServerEndsWithALostSite(t *testing.T) {
 	wantNone(t, all)
 }
 
-// TestProcKilledAtASiteApart: a site that the server has lost tells the others of a failure, as they it.
+// TestProcKilledAtASiteApart: a site that the server has lost tells the others of a failure, as
+// they it.
 func TestProcKilledAtASiteApart(t *testing.T) {
 	for rank, says := range map[string]string{
 		"[2] pid ": "rank 2 on site beta was killed by SIGKILL", "[4] pid ": "rank 4 on site gamma was killed by SIGKILL",

@@ -10,7 +10,7 @@ import (
 
 	"github.com/openimpi/impi/internal/loglimit"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // passSignals passes the operator's signals on to the procs until stop is called. Signals wait
@@ -93,7 +93,7 @@ func reread(ctx context.Context, n *node) {
 
 // identities are the certificates that the node itself uses, not its plugins.
 func identities(n *node) (list []*rendezvous.Identity) {
-	for _, id := range []*rendezvous.Identity{n.member.Identity(), n.server.Identity(), member.Identity(n.cluster)} {
+	for _, id := range []*rendezvous.Identity{n.client.Identity(), n.server.Identity(), client.Identity(n.cluster)} {
 		if id != nil {
 			list = append(list, id)
 		}
@@ -104,8 +104,8 @@ func identities(n *node) (list []*rendezvous.Identity) {
 // renewed renews the node's connections that use its certificates. It returns what to say of those
 // that keep the old ones.
 func renewed(n *node) (left []string) {
-	member.Renew(n.cluster)
-	if n.member.Identity() != nil && !n.member.Renew() {
+	client.Renew(n.cluster)
+	if n.client.Identity() != nil && !n.client.Renew() {
 		left = []string{"connection to the job's server: keeps the certificates with which it was made, as it cannot be resumed"}
 	}
 	return left

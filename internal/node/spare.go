@@ -30,7 +30,7 @@ import (
 func takeSpare(ctx context.Context, n *node, a *accept.Arrival) error {
 	verdict := dynamic.Accepted
 	switch {
-	case n.offers == nil || a.Hello.Dst != wire.WorldRank(n.hosts[a.At.Host.Index].Rank):
+	case n.spareSites == nil || a.Hello.Dst != wire.WorldRank(n.hosts[a.At.Host.Index].Rank):
 		verdict = dynamic.UnknownRank // a spawned world has no spare sites
 	case !n.routes.AllowsWorlds(a.Link, a.At.Transport):
 		verdict = dynamic.NotAllowed
@@ -38,7 +38,7 @@ func takeSpare(ctx context.Context, n *node, a *accept.Arrival) error {
 	if err := a.Answer(ctx, verdict); err != nil {
 		return err
 	}
-	if verdict != dynamic.Accepted || !n.tasks.Go(func() { n.offers.Take(n.tasks, a.Link) }) {
+	if verdict != dynamic.Accepted || !n.tasks.Go(func() { n.spareSites.ServeLink(n.tasks, a.Link) }) {
 		return a.Link.Close()
 	}
 	return nil
@@ -59,8 +59,8 @@ type spareNode struct {
 	most    int           // procs at a time
 }
 
-// newSpareNode makes the node of a spare site. As far as links and spawns are concerned the site is a job
-// of its own, of which the other sites of the file are no clients.
+// newSpareNode makes the node of a spare site. As far as links and spawns are concerned the site is
+// a job of its own, of which the other sites of the file are no clients.
 func newSpareNode(n *node) *spareNode {
 	s := &spareNode{n: n, file: n.opt.Job, there: make(chan struct{}), over: make(chan struct{})}
 	own := *n.opt.Job
@@ -95,12 +95,12 @@ func (s *spareNode) tell() {
 	x := s.site
 	s.mu.Unlock()
 	if changed && x != nil {
-		x.Changed()
+		x.ProcsChanged()
 	}
 }
 
 func (s *spareNode) procs() int {
-	procs, _ := s.n.spawner.Use()
+	procs, _ := s.n.spawner.InUse()
 	return procs
 }
 
@@ -118,7 +118,7 @@ func (s *spareNode) run(ctx context.Context) error {
 	}
 	await(n, func() string { return "the job's server and its sites, which have no procs here: this site is spare" })
 	n.log.Info("this site is spare: it waits for the job")
-	job, token, err := n.member.JoinSpare(ctx)
+	job, token, err := n.client.JoinSpare(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,20 +127,20 @@ func (s *spareNode) run(ctx context.Context) error {
 	n.tasks = lifetime.NewGroup(ctx)
 	close(s.there)
 	if job == nil {
-		return n.member.AwaitHead(ctx)
+		return n.client.AwaitHead(ctx)
 	}
 	if err := s.offer(job); err != nil {
 		return err
 	}
 	await(n, s.waits)
-	n.control.TellJob()
+	n.control.WriteJobID()
 	n.log.Info("this spare site waits for procs that are spawned here", "procs_of_the_job", job.Procs.Len(), "sites", len(job.Clients))
 	select {
 	case <-s.over:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	n.member.LeaveSpare()
+	n.client.LeaveSpare()
 	s.mu.Lock()
 	f, _ := s.ends.Over()
 	most := s.most
@@ -205,12 +205,12 @@ func (s *spareNode) offer(job *startup.Job) error {
 	s.job, s.site = job, x
 	s.mu.Unlock()
 	n.tasks.Go(func() {
-		n.member.HearServer(func(f *ending.Failure) { s.with(func(e *ending.Spare) { e.ServerReported(f) }) }, func(why string) {
+		n.client.AwaitServerEnd(func(f *ending.Failure) { s.with(func(e *ending.Spare) { e.ServerReported(f) }) }, func(why string) {
 			n.log.Warn("the job's server is lost; this spare site goes on while hosts of the job are there", "reason", why)
 			s.with(func(e *ending.Spare) { e.ServerLost(why) })
 		})
 	})
-	x.Keep(all)
+	x.KeepLinks(all)
 	return nil
 }
 
@@ -258,7 +258,7 @@ type spareDialler struct {
 	ours  *dynamic.BusinessCard
 }
 
-var errNoWayToHost = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
+var errNoCandidate = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
 
 // dialTime bounds one attempt to reach a host by all ways.
 const dialTime = time.Minute
@@ -268,19 +268,19 @@ func (d *spareDialler) dial(ctx context.Context, to wire.HostRank) (link.Link, e
 	defer cancel()
 	rt, theirs := d.n.routes, d.cards.At(d.job.Hosts[to].FirstProc)
 	if theirs == nil {
-		return nil, errNoWayToHost
+		return nil, errNoCandidate
 	}
 	var all []error
 	for _, w := range routes.SpareCandidates(rt, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String()) {
 		hello := dynamic.Hello{Spare: true, Dst: wire.WorldRank(to)}
-		l, err := dial.Greeted(ctx, d.job.Token, w.T.WithPlanes(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
+		l, err := dial.DialAndGreet(ctx, d.job.Token, w.Transport.WithPlanes(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
 		if err == nil {
 			return l, nil
 		}
-		all = append(all, fmt.Errorf("%s: %w", w.T.Name, err))
+		all = append(all, fmt.Errorf("%s: %w", w.Transport.Name, err))
 	}
 	if len(all) == 0 {
-		return nil, errNoWayToHost
+		return nil, errNoCandidate
 	}
 	return nil, errors.Join(slices.Clip(all)...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/procs"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/site/report"
 	"github.com/openimpi/impi/internal/site/server"
 	"github.com/openimpi/impi/internal/spawner"
@@ -28,17 +28,17 @@ func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 // newSpawner makes the spawner that starts procs at this site until ctx ends.
 func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	if n.spare == nil {
-		n.offers = spares.NewSpareSites(n.opt.Job, n.log)
+		n.spareSites = spares.NewSpareSites(n.opt.Job, n.log)
 	}
 	s := spawner.Settings{
-		Routes: n.routes, Procs: n.procs, Log: n.log, Offers: n.offers, SpareTaken: n.spare.taken(),
+		Routes: n.routes, Procs: n.procs, Log: n.log, SpareSites: n.spareSites, SpareTaken: n.spare.taken(),
 		NewServer: func(job *config.Job, site config.Site, world string) (spawner.Server, error) {
 			return server.Serve(job, site, report.QuietLogger{Logger: n.log.With("world", world)})
 		},
 		NewNode: func(p *spawner.Local, job *config.Job, site config.Site) spawner.Node {
 			opt := Options{Job: job, Site: site, EndNow: n.opt.EndNow, RunBase: n.opt.RunBase, OnDemand: n.opt.OnDemand, spawned: p, root: n}
 			if c := p.Cluster(); c != nil {
-				opt.Cluster = &member.ClusterConfig{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
+				opt.Cluster = &client.ClusterConfig{Hosts: c.Hosts, Self: c.Self, Secret: c.Secret, Head: c.Head, Listener: c.Listener}
 			}
 			return spawnedNode{newNode(opt)}
 		},
@@ -46,12 +46,12 @@ func (n *node) newSpawner(ctx context.Context) *spawner.Spawner {
 	if o := n.cluster; o != nil {
 		s.Hosts, s.Self, s.ProcsFor, s.Present = o.Hosts, o.Self, o.Procs, o.Present
 		s.Ask = func(ctx context.Context, host int, question []byte) ([]byte, error) {
-			return o.Ask(ctx, member.Spawning, host, question)
+			return o.Ask(ctx, client.Spawning, host, question)
 		}
 	}
 	d := spawner.New(ctx, s)
 	if o := n.cluster; o != nil {
-		o.AnswerBy(member.Spawning, d.Answer)
+		o.AnswerBy(client.Spawning, d.Answer)
 		o.StopSpawned = func() {
 			d.Stop(ending.RemoteFailure("the head of the site has ended, or has been told to end, all procs"))
 		}

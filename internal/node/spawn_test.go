@@ -54,7 +54,7 @@ func wantLines(t *testing.T, s *transcript.Writer, lines map[string]int) {
 func wantNothingLeft(t *testing.T, all []*running) {
 	t.Helper()
 	for _, r := range all {
-		if slots, parts := r.n.spawner.Use(); slots != 0 || parts != 0 {
+		if slots, parts := r.n.spawner.InUse(); slots != 0 || parts != 0 {
 			t.Errorf("%d slots are taken, %d parts of worlds are left", slots, parts)
 		}
 		left, err := filepath.Glob(filepath.Join(r.n.opt.RunBase, "impi-*", "[0-9]*"))

@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/operator/inspect"
 	"github.com/openimpi/impi/internal/operator/reload"
 	"github.com/openimpi/impi/internal/rendezvous"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/site/report"
 	"github.com/openimpi/impi/internal/site/server"
 	"github.com/openimpi/impi/internal/status"
@@ -98,19 +98,19 @@ func (n *node) start(ctx context.Context) (err error) {
 	await(n, func() string { text, _ := n.procs.Missing(); return text })
 	err = n.spans.step("MPI_Init", func() error {
 		err := n.awaitHellos(ctx)
-		if without = errors.Is(err, member.ErrWithoutMPI); without {
+		if without = errors.Is(err, client.ErrWithoutMPI); without {
 			return nil
 		}
 		return err
 	})
 	if without {
-		return n.member.JoinWithoutMPI(ctx)
+		return n.client.JoinWithoutMPI(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	await(n, func() string { return sitesAwaited(n) })
-	if err := n.spans.step("startup at the server", func() error { return n.member.Join(ctx) }); err != nil {
+	if err := n.spans.step("startup at the server", func() error { return n.client.Join(ctx) }); err != nil {
 		return err
 	}
 	n.job = n.routes.World
@@ -121,7 +121,8 @@ func (n *node) start(ctx context.Context) (err error) {
 // mostTraced is the maximum number of ranks whose traces are looked at.
 const mostTraced = 4096
 
-// tracesFree returns a failure if procs of another job write files now that those of this one would write.
+// tracesFree returns a failure if procs of another job write files now that those of this one would
+// write.
 func tracesFree(n *node) error {
 	calls := n.opt.Site.Trace.Calls
 	if calls == "" || n.opt.spawned != nil {
@@ -171,7 +172,7 @@ func sitesAwaited(n *node) string {
 }
 
 // hostsMeet connects the hosts of a site on several machines, and counts their procs.
-func hostsMeet(ctx context.Context, c *member.Cluster) error {
+func hostsMeet(ctx context.Context, c *client.Cluster) error {
 	if err := c.Open(ctx); err != nil {
 		return err
 	}
@@ -225,8 +226,8 @@ func serveUI(n *node) (err error) {
 	return nil
 }
 
-// startServer starts the server if it is this site's. Its failure is reported from here, as it may come
-// before the node has connected to it.
+// startServer starts the server if it is this site's. Its failure is reported from here, as it may
+// come before the node has connected to it.
 func (n *node) startServer() (err error) {
 	if !n.opt.Site.Server.Embedded {
 		return nil
@@ -234,7 +235,7 @@ func (n *node) startServer() (err error) {
 	if n.server, err = server.ServeFor(wire.ClientRank(n.opt.Site.Client), n.opt.Job, n.opt.Site, n.log); err != nil {
 		return err
 	}
-	n.member.Server = n.server
+	n.client.Server = n.server
 	go func() {
 		if f := n.server.Failure(); f != nil && !n.survival.withoutServer(f) {
 			n.end.Fail(f)
@@ -263,7 +264,7 @@ func (n *node) awaitHellos(ctx context.Context) error {
 		select {
 		case <-n.procs.Greeted():
 		case <-n.procs.WithoutMPI():
-			return member.ErrWithoutMPI
+			return client.ErrWithoutMPI
 		case <-limit.C:
 			who, first := n.procs.Missing()
 			f := ending.TimedOut("site %s: %v passed while waiting for %s: the program must call it, or end before", n.opt.Site.Name, n.opt.Job.Limits.Start, who)

@@ -158,9 +158,9 @@ func manyVersions() (list []config.Version) {
 	return list
 }
 
-// TestStatusOfSitesApart: a site of a release that cannot be asked over channels, and that no link leads
-// to, is shown as not asked, with the reasons, and is not taken for silent. It is not sent what it does
-// not know, which would end the job.
+// TestStatusOfSitesApart: a site of a release that cannot be asked over channels, and that no link
+// leads to, is shown as not asked, with the reasons, and is not taken for silent. It is not sent
+// what it does not know, which would end the job.
 func TestStatusOfSitesApart(t *testing.T) {
 	job := route(testJob("blocked", 2, 2), config.Route{Prefer: []string{"tcp"}, Direct: false})
 	job.Sites[1].Labels.Versions = manyVersions()
@@ -222,8 +222,8 @@ func TestLinksThatLook(t *testing.T) {
 	}
 }
 
-// TestThreadsThatCompute: procs that are blocked in MPI while other threads of theirs compute are no
-// deadlock, and are one when these are done.
+// TestThreadsThatCompute: procs that are blocked in MPI while other threads of theirs compute are
+// no deadlock, and are one when these are done.
 func TestThreadsThatCompute(t *testing.T) {
 	all := start(t, testJob("busy", 2))
 	<-all[0].n.ready

@@ -75,7 +75,7 @@ func (s *survival) Lost(p *procs.Proc, f *ending.Failure) {
 	if s.failing() {
 		return
 	}
-	x := wire.Lost{First: p.Rank(), Last: p.Rank(), Text: p.Who().String() + " has left MPI"}
+	x := wire.Lost{First: p.Rank(), Last: p.Rank(), Text: p.ID().String() + " has left MPI"}
 	if f != nil {
 		x.Text, x.Status = f.Text, uint32(f.Status)
 	}
@@ -93,8 +93,8 @@ func (s *survival) siteOf(x wire.Lost) wire.Lost {
 	return x
 }
 
-// lostLauncher has the others go on without this site, as the launcher of its own MPI has failed. It returns
-// false if that ends the job.
+// lostLauncher has the others go on without this site, as the launcher of its own MPI has failed.
+// It returns false if that ends the job.
 func (s *survival) lostLauncher(f *ending.Failure) bool {
 	if !s.on || !s.n.isReady() || s.failing() {
 		return false
@@ -107,7 +107,7 @@ func (s *survival) lostLauncher(f *ending.Failure) bool {
 // lost. If neither is, it calls report, which ends the job: data on the link are missing.
 func (s *survival) Unlinked(p *procs.Proc, peer wire.WorldRank, report func()) {
 	self := p.Rank()
-	time.AfterFunc(ending.Longest, func() {
+	time.AfterFunc(ending.MaxHoldTime, func() {
 		if !s.has(peer) && !s.has(self) {
 			report()
 		}
@@ -156,8 +156,9 @@ func (s *survival) goOnWithout(host wire.HostRank, why error) {
 
 var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
 
-// lose tells everybody whom this node can reach that procs are lost, unless it is known. A node without which
-// the others go on says nothing more: what it sees end is closed to it, and some may not know yet.
+// lose tells everybody whom this node can reach that procs are lost, unless it is known. A node
+// without which the others go on says nothing more: what it sees end is closed to it, and some may
+// not know yet.
 func (s *survival) lose(x wire.Lost) {
 	if s.excluded.Load() {
 		return
@@ -165,7 +166,7 @@ func (s *survival) lose(x wire.Lost) {
 	n := s.n
 	x = s.all(x)
 	s.mu.Lock()
-	news := s.losses.Take(x)
+	news := s.losses.Add(x)
 	for range news {
 		s.heard = append(s.heard, time.Now())
 	}
@@ -177,7 +178,7 @@ func (s *survival) lose(x wire.Lost) {
 	for _, l := range news {
 		s.tellLost(l)
 		for r := l.First; r <= l.Last; r++ {
-			p := n.procs.Of(r)
+			p := n.procs.OfRank(r)
 			switch {
 			case p == nil:
 				continue
@@ -203,18 +204,18 @@ func (s *survival) lose(x wire.Lost) {
 		}
 	}
 	f := &ending.Failure{Text: x.Text, Status: cmp.Or(int(x.Status), ending.StatusRemote), Precedence: ending.Died}
-	if n.procs.Of(x.First) == nil {
+	if n.procs.OfRank(x.First) == nil {
 		f.Remote, f.Status = true, ending.StatusRemote
 	}
-	n.end.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) })
+	n.end.Report(func(_ time.Time, e *ending.Ending) { e.ReportLate(f) })
 }
 
 // endsSoon is how long a warning of lost procs or hosts waits for news that the job ends, which
 // ends them, too.
 const endsSoon = 500 * time.Millisecond
 
-// sayLater warns the operator, unless the job turns out to end: then its procs and hosts end in any order,
-// and nothing goes on without them.
+// sayLater warns the operator, unless the job turns out to end: then its procs and hosts end in any
+// order, and nothing goes on without them.
 func (s *survival) sayLater(x wire.Lost) {
 	s.mu.Lock()
 	s.unsaid = append(s.unsaid, x)

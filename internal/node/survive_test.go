@@ -245,8 +245,8 @@ func TestSurvivesNothingElse(t *testing.T) {
 	}
 }
 
-// TestStatusOfTheLost: at each site a proc that is lost is called so, with when and why; and those that are
-// left and wait for each other are a deadlock, in agreements and in Finalize, too.
+// TestStatusOfTheLost: at each site a proc that is lost is called so, with when and why; and those
+// that are left and wait for each other are a deadlock, in agreements and in Finalize, too.
 func TestStatusOfTheLost(t *testing.T) {
 	began := time.Now()
 	all := start(t, surviving("leaves others", 2, 2))
@@ -278,7 +278,7 @@ func TestStatusOfTheLost(t *testing.T) {
 func TestStatusOfALostSite(t *testing.T) {
 	job := &links.Node{}
 	lost := &survival{n: &node{}, on: true}
-	lost.losses.Take(wire.Lost{First: 2, Last: 3, Host: true, Text: "its channel ended"})
+	lost.losses.Add(wire.Lost{First: 2, Last: 3, Host: true, Text: "its channel ended"})
 	lost.heard = append(lost.heard, time.Unix(5000, 0))
 	lost.Describe(job)
 	if want := []links.Loss{{First: 2, Last: 3, Host: true, At: time.Unix(5000, 0), Why: "its channel ended"}}; !slices.Equal(job.Lost, want) {
@@ -291,7 +291,8 @@ func TestStatusOfALostSite(t *testing.T) {
 	}
 }
 
-// TestSurvivesEarlyDeath: a proc that dies while others are still being welcomed is lost like any other.
+// TestSurvivesEarlyDeath: a proc that dies while others are still being welcomed is lost like any
+// other.
 func TestSurvivesEarlyDeath(t *testing.T) {
 	for range 5 {
 		all := start(t, surviving("first", 6, 2))
@@ -303,8 +304,8 @@ func TestSurvivesEarlyDeath(t *testing.T) {
 	}
 }
 
-// TestSurvivesSilence: two sites between which the network goes down are lost to each other, and each goes on
-// alone.
+// TestSurvivesSilence: two sites between which the network goes down are lost to each other, and
+// each goes on alone.
 func TestSurvivesSilence(t *testing.T) {
 	if os.Getenv(inNamespace) == "" {
 		apart(t)

@@ -23,8 +23,8 @@ import (
 // machines are slow.
 var lastSpans = 2 * time.Second
 
-// spans are what a node tells an OpenTelemetry collector of itself and of the job. They do nothing if the
-// file names none.
+// spans are what a node tells an OpenTelemetry collector of itself and of the job. They do nothing
+// if the file names none.
 type spans struct {
 	tracer *telemetry.Tracer
 	job    *telemetry.Span // of the whole job, which the head of the first site of ours ends
@@ -63,8 +63,8 @@ func newSpans(n *node) (s spans) {
 	return s
 }
 
-// spansOfWorld begins the spans of a node of a spawned world, in the trace of the job that has spawned it:
-// they are parts of the span of that spawn, which may be another site's.
+// spansOfWorld begins the spans of a node of a spawned world, in the trace of the job that has
+// spawned it: they are parts of the span of that spawn, which may be another site's.
 func spansOfWorld(n *node, t *telemetry.Tracer) spans {
 	world := n.spawnedWorld()
 	name := "world " + world + " at " + n.opt.Site.Name

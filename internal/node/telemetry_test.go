@@ -83,8 +83,8 @@ func TestStepsAreSpans(t *testing.T) {
 	}
 }
 
-// TestFailureIsInSpans: the spans of what a job has failed in say why, and those of a job whose program
-// does not call MPI are not failures.
+// TestFailureIsInSpans: the spans of what a job has failed in say why, and those of a job whose
+// program does not call MPI are not failures.
 func TestFailureIsInSpans(t *testing.T) {
 	job := testJob("abort", 2, 1)
 	c := collected(t, job)
@@ -219,7 +219,8 @@ func TestMuteCollector(t *testing.T) {
 	}
 }
 
-// TestHostsShareATrace: of sites with a node for each host, all are in it, and one speaks for the job.
+// TestHostsShareATrace: of sites with a node for each host, all are in it, and one speaks for the
+// job.
 func TestHostsShareATrace(t *testing.T) {
 	job := clusterJob("all", 1, 2, 2)
 	c := collected(t, job)

@@ -11,7 +11,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// In traced, rank 0 sends some messages with these tags, each after so many short ones, when it has computed for so long.
+// In traced, rank 0 sends some messages with these tags, each after so many short ones, when it has
+// computed for so long.
 const (
 	lates      = 3
 	lateTag    = 6
@@ -19,8 +20,8 @@ const (
 	computes   = 100 * time.Millisecond
 )
 
-// TestTimeline: a Go program's calls are all in its timeline, short ones as one entry, unless each is to be one;
-// a call that waits has an entry of its own, and no two entries overlap.
+// TestTimeline: a Go program's calls are all in its timeline, short ones as one entry, unless each
+// is to be one; a call that waits has an entry of its own, and no two entries overlap.
 func TestTimeline(t *testing.T) {
 	for _, transport := range []string{"shm", "unix"} {
 		for _, short := range []string{"", config.ShortEach} {
@@ -45,8 +46,8 @@ const overlap = 100
 // call is when a call was, and the entry before it began, in us.
 type call struct{ before, begun, ended float64 }
 
-// wantWaited wants each receive to have lasted until its sender had computed. Most must have begun before, but for one or two
-// where this machine had something else to do.
+// wantWaited wants each receive to have lasted until its sender had computed. Most must have begun
+// before, but for one or two where this machine had something else to do.
 func wantWaited(t *testing.T, sent, received [lates]call) {
 	t.Helper()
 	early := 0

@@ -20,8 +20,8 @@ func twoSites(t *testing.T, own ...config.Route) *node {
 	job.Sites[0].Routes = own
 	n.job = n.routes.World
 	n.hosts = []*ownHost{{Host: &site.Host{Config: job.Sites[0].Hosts[0]}}}
-	n.procs = procs.Unstarted(procs.Settings{Routes: n.routes}, 2, ending.InMPI)
-	n.procs.Place()
+	n.procs = procs.NewWithoutProcesses(procs.Settings{Routes: n.routes}, 2, ending.InMPI)
+	n.procs.SetRanks()
 	n.direct = direct.New(direct.Settings{Routes: n.routes, Procs: n.procs})
 	return n
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/openimpi/impi/internal/ui"
 )
 
-// TestUI: a node serves the page of its job, with what the other site's node knows and its own log, to
-// who has the address from its run directory.
+// TestUI: a node serves the page of its job, with what the other site's node knows and its own log,
+// to who has the address from its run directory.
 func TestUI(t *testing.T) {
 	job := route(testJob("linked", 2, 2), config.Route{Prefer: []string{"unix", "tcp"}, Direct: true})
 	job.Sites[0].UI.Listen = netip.MustParseAddrPort("127.0.0.1:0")

@@ -22,8 +22,8 @@ type asking struct {
 	number uint64
 }
 
-// askable returns the first of some hosts that can be asked. The error is agent.ErrAskBusy if one could but for
-// the questions to it that have no answer yet.
+// askable returns the first of some hosts that can be asked. The error is agent.ErrAskBusy if one
+// could but for the questions to it that have no answer yet.
 func (s *Switch) askable(hosts []wire.HostRank) (wire.HostRank, error) {
 	why := agent.ErrAskClosed
 	for _, h := range hosts {
@@ -38,9 +38,10 @@ func (s *Switch) askable(hosts []wire.HostRank) (wire.HostRank, error) {
 	return noHost, why
 }
 
-// Ask asks the node of the first of some hosts that can be asked, over the channel to it, and returns which one
-// that is. Any goroutine may call it, except the loop. The error is that of ctx if that ends before the answer
-// has come, ErrNoAnswer, or wraps agent.ErrNoQuestion if none of the hosts can be asked.
+// Ask asks the node of the first of some hosts that can be asked, over the channel to it, and
+// returns which one that is. Any goroutine may call it, except the loop. The error is that of ctx
+// if that ends before the answer has come, ErrNoAnswer, or wraps agent.ErrNoQuestion if none of the
+// hosts can be asked.
 func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte) (data []byte, of wire.HostRank, err error) {
 	if ctx.Err() != nil {
 		return nil, noHost, context.Cause(ctx)
@@ -123,7 +124,8 @@ func (s *Switch) asked(ev agent.Event) {
 	s.Answer(host, ev.Data, reply)
 }
 
-// expect withdraws an answer if the other host has not taken more of it for answerTime than some bytes.
+// expect withdraws an answer if the other host has not taken more of it for answerTime than some
+// bytes.
 func (s *Switch) expect(host wire.HostRank, number uint64, taken int) {
 	s.Machine.AfterFunc(answerTime, func() {
 		s.Post(func() {

@@ -20,9 +20,9 @@ func special(kind wire.PacketType, number, length uint64, data string) []byte {
 	return append(b, data...)
 }
 
-// TestAsk: a question goes over the channel and its answer comes back, whatever procs send meanwhile;
-// without an answer the caller has the end of its context, or that of the channel. Of what the nodes say
-// the channel counts nothing.
+// TestAsk: a question goes over the channel and its answer comes back, whatever procs send
+// meanwhile; without an answer the caller has the end of its context, or that of the channel. Of
+// what the nodes say the channel counts nothing.
 func TestAsk(t *testing.T) {
 	b := newBench(t)
 	type result struct {
@@ -96,8 +96,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestAskInVain: who asks waits no longer than its context, even if the loop has no time, and then nothing is
-// asked. A host that has too many questions is told apart from one that cannot be asked.
+// TestAskInVain: who asks waits no longer than its context, even if the loop has no time, and then
+// nothing is asked. A host that has too many questions is told apart from one that cannot be asked.
 func TestAskInVain(t *testing.T) {
 	b := idleBench(t, "auto", socketPair) // nobody runs it yet
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +155,8 @@ func (m byHand) AfterFunc(_ time.Duration, f func()) machine.Timer {
 	return time.AfterFunc(time.Hour, func() {})
 }
 
-// TestLongAnswer: an answer is withdrawn if nothing of it is taken for some time, and not while it is.
+// TestLongAnswer: an answer is withdrawn if nothing of it is taken for some time, and not while it
+// is.
 func TestLongAnswer(t *testing.T) {
 	for _, goesOn := range []bool{true, false} {
 		b := idleBench(t, "auto", socketPair)

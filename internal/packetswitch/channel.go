@@ -64,14 +64,14 @@ func (c *Channel) Host() wire.HostRank { return c.p.host }
 // Dials reports whether this end dials.
 func (c *Channel) Dials() bool { return c.again != nil }
 
-// Take gives the channel another connection, which it owns.
-func (c *Channel) Take(l link.Link) {
+// SetLink gives the channel another connection, which it owns.
+func (c *Channel) SetLink(l link.Link) {
 	ok := c.s.Post(func() {
 		if c.s.endpoints[c.p.id] != c.p {
 			_ = l.Close()
 			return
 		}
-		c.Resumable.Take(l)
+		c.Resumable.SetLink(l)
 		c.s.links.Mend()
 	})
 	if !ok {

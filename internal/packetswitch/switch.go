@@ -23,8 +23,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// Lingering is the time that a channel waits for the peer's end after both FINIs.
-const Lingering = 2 * time.Second
+// LingerTime is the time that a channel waits for the peer's end after both FINIs.
+const LingerTime = 2 * time.Second
 
 // Config configures a Switch.
 type Config struct {
@@ -76,7 +76,7 @@ type Switch struct {
 // New makes a switch; Run drives it.
 func New(c Config) (*Switch, error) {
 	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), answers: make(map[asking]chan<- []byte), done: make(chan struct{})}
-	s.Patience = cmp.Or(s.Patience, Lingering)
+	s.Patience = cmp.Or(s.Patience, LingerTime)
 	if s.Machine == nil {
 		s.Machine = machine.Local{}
 	}
@@ -152,8 +152,8 @@ func (s *Switch) Event(uint32) (progress bool) { return true }
 // SetFailed panics: the poll set is ours and open, so it cannot fail.
 func (s *Switch) SetFailed(err error) { panic(fmt.Sprintf("packetswitch: %v", err)) }
 
-// Tend makes the loop check the resumable channels.
-func (s *Switch) Tend() {
+// TimerFired makes the loop check the resumable channels.
+func (s *Switch) TimerFired() {
 	s.Post(func() {
 		s.links.OnTimer(true)
 		s.output()
@@ -365,7 +365,7 @@ type ChannelState struct {
 
 	Counted        bool // the byte counts are known, for packets of the two switches alone
 	Sent, Received uint64
-	Packed         *compress.Counts // nil: not compressed
+	Compressed     *compress.Counts // nil: not compressed
 }
 
 // Channels returns the state of the channels that are not closed.
@@ -375,9 +375,9 @@ func (s *Switch) Channels() (all []ChannelState) {
 			continue
 		}
 		c := ChannelState{Host: p.host, Link: p.Link, Ended: p.ended != nil, Channel: p.channel}
-		if p.Packed != nil {
-			counts := p.Packed.Counted()
-			c.Link, c.Packed = p.Packed.Below(), &counts
+		if p.Compressed != nil {
+			counts := p.Compressed.Counted()
+			c.Link, c.Compressed = p.Compressed.Below(), &counts
 		}
 		if k, ok := p.Link.(counter); ok {
 			sent, received := k.Counts()

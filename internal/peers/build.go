@@ -30,7 +30,8 @@ type product struct {
 // lam is built with options for old code. It depends on what compilers stopped doing: with
 // strict aliasing it fails in MPI_Init, and its headers expect C++ headers to include
 // others that newer ones do not. MPI_Init also hands the kernel the address of a message of no
-// bytes without having set it, which Linux 6.18 refuses (EFAULT) if the stack had a wrong one there.
+// bytes without having set it, which Linux 6.18 refuses (EFAULT) if the stack had a wrong one
+// there.
 var lam = product{
 	origin: lamOrigin, version: "7.1.4", program: "mpirun",
 	options: []string{

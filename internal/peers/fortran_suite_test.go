@@ -41,8 +41,8 @@ type fortranSuite struct {
 	cache string // of modules
 }
 
-// unpackFortran does what the suite's configure and make do: it fills in kinds, and makes the programs
-// that read and write files of templates.
+// unpackFortran does what the suite's configure and make do: it fills in kinds, and makes the
+// programs that read and write files of templates.
 func unpackFortran(t *testing.T) *fortranSuite {
 	t.Helper()
 	skips.Program(t, "gfortran")
@@ -168,8 +168,8 @@ func (f *fortranSuite) build(t *testing.T, program string) (path string) {
 	return path
 }
 
-// TestFortranSuite runs MPICH's test programs in Fortran on one site and on two: those of fortran_quick.txt, and all
-// but those of fortran_not.txt if the variable wholeSuite is set.
+// TestFortranSuite runs MPICH's test programs in Fortran on one site and on two: those of
+// fortran_quick.txt, and all but those of fortran_not.txt if the variable wholeSuite is set.
 func TestFortranSuite(t *testing.T) {
 	f := unpackFortran(t)
 	not, quick := readNotes(t, "fortran_not.txt"), readNotes(t, "fortran_quick.txt")

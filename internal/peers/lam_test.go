@@ -93,8 +93,8 @@ func TestLAM(t *testing.T) {
 	}
 }
 
-// TestLAMBesideMachines: to LAM a site of ours on several machines is one with several hosts, of which it has
-// a channel with each.
+// TestLAMBesideMachines: to LAM a site of ours on several machines is one with several hosts, of
+// which it has a channel with each.
 func TestLAMBesideMachines(t *testing.T) {
 	k := needLAM(t)
 	for i, order := range []struct {
@@ -120,8 +120,8 @@ func TestLAMBesideMachines(t *testing.T) {
 	}
 }
 
-// TestLAMBesideSeveralServers: LAM knows one server, that of the job, and our sites come there too if
-// the first one of their list is down, whoever decides where the sites meet.
+// TestLAMBesideSeveralServers: LAM knows one server, that of the job, and our sites come there too
+// if the first one of their list is down, whoever decides where the sites meet.
 func TestLAMBesideSeveralServers(t *testing.T) {
 	k := needLAM(t)
 	for name, sites := range map[string][]Site{
@@ -135,8 +135,8 @@ func TestLAMBesideSeveralServers(t *testing.T) {
 	}
 }
 
-// TestServerLostBesideLAM: a job that runs outlives its server with LAM in it, too: LAM does not mind, and
-// all sites end well.
+// TestServerLostBesideLAM: a job that runs outlives its server with LAM in it, too: LAM does not
+// mind, and all sites end well.
 func TestServerLostBesideLAM(t *testing.T) {
 	k := needLAM(t)
 	for name, sites := range map[string][]Site{

@@ -10,10 +10,11 @@ import (
 	"github.com/openimpi/impi/internal/ctest"
 )
 
-// collectives is a program that does the collective operations of which a site's MPI does a part, or our shim by its
-// messages: all that both know of datatypes and operations, with lengths at which another way is taken. Each is
-// compared with what a loop gives. Its argument is a file that all procs can map: each proc counts there before a
-// barrier, so that a barrier that ends early is seen.
+// collectives is a program that does the collective operations of which a site's MPI does a part,
+// or our shim by its messages: all that both know of datatypes and operations, with lengths at
+// which another way is taken. Each is compared with what a loop gives. Its argument is a file that
+// all procs can map: each proc counts there before a barrier, so that a barrier that ends early is
+// seen.
 const collectives = `#include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -275,8 +276,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestNativeCollectives: what a site's MPI and the shim do of collective operations is right in 2, 3 and 4 procs, for
-// each datatype and operation that they do, and they do it.
+// TestNativeCollectives: what a site's MPI and the shim do of collective operations is right in 2,
+// 3 and 4 procs, for each datatype and operation that they do, and they do it.
 func TestNativeCollectives(t *testing.T) {
 	needNatives(t)
 	needC(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/ctest"
 )
 
-// lengths is a program whose members disagree on the length of broadcasts, and that goes on. The argument
-// is how many of them think as the root does.
+// lengths is a program whose members disagree on the length of broadcasts, and that goes on. The
+// argument is how many of them think as the root does.
 const lengths = `#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,9 +43,9 @@ int main(int argc, char **argv)
 }
 `
 
-// TestBcastOfOtherLength: whoever expects another length than the root of a broadcast sends is told, and takes
-// part all the same, so that later operations find the members in step: among the procs of one site's MPI, and
-// where the broadcast goes on to another site.
+// TestBcastOfOtherLength: whoever expects another length than the root of a broadcast sends is
+// told, and takes part all the same, so that later operations find the members in step: among the
+// procs of one site's MPI, and where the broadcast goes on to another site.
 func TestBcastOfOtherLength(t *testing.T) {
 	needNatives(t)
 	needC(t)

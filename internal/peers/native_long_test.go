@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/internal/ctest"
 )
 
-// longs is a program that sends and receives messages of more than what fits into one short message of the
-// site's MPI, in all ways in which C or Go begins or ends them: each way often enough that C knows the memory,
-// with one side late now and then, so that the other one waits in Go.
+// longs is a program that sends and receives messages of more than what fits into one short message
+// of the site's MPI, in all ways in which C or Go begins or ends them: each way often enough that C
+// knows the memory, with one side late now and then, so that the other one waits in Go.
 const longs = `#include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -197,8 +197,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestNativeLongs: long messages that C hands to the site's MPI are received whole and in their order, whoever
-// waits for them and how; and they are messages of their own.
+// TestNativeLongs: long messages that C hands to the site's MPI are received whole and in their
+// order, whoever waits for them and how; and they are messages of their own.
 func TestNativeLongs(t *testing.T) {
 	needNatives(t)
 	needC(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/openimpi/impi/internal/ctest"
 )
 
-// inBoth is a program in which members do collective operations in C, or in Go where their memory is not known
-// yet, or go on in Go with what they have begun in C, as another one is late. Other operations, whose messages
-// are numbered, and messages of the program come in between.
+// inBoth is a program in which members do collective operations in C, or in Go where their memory
+// is not known yet, or go on in Go with what they have begun in C, as another one is late. Other
+// operations, whose messages are numbered, and messages of the program come in between.
 const inBoth = `#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +105,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestNativeMixed: members that do collective operations by the site's MPI in C and in Go are in the same ones.
+// TestNativeMixed: members that do collective operations by the site's MPI in C and in Go are in
+// the same ones.
 func TestNativeMixed(t *testing.T) {
 	needNatives(t)
 	needC(t)

@@ -9,11 +9,10 @@ import (
 	"github.com/openimpi/impi/internal/ctest"
 )
 
-// ordered is a program in which all ranks send to all others, themselves too, messages of one tag whose
-// sizes are those at which another way is taken, and receive them by all kinds of calls. Each message says
-// which one it is. A rank
-// goes on sending to others while one takes nothing, or ranks that wait for a certain one could wait for each
-// other.
+// ordered is a program in which all ranks send to all others, themselves too, messages of one tag
+// whose sizes are those at which another way is taken, and receive them by all kinds of calls. Each
+// message says which one it is. A rank goes on sending to others while one takes nothing, or ranks
+// that wait for a certain one could wait for each other.
 const ordered = `#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,9 +119,9 @@ int main(int argc, char **argv)
 }
 `
 
-// TestNativeOrder: the messages of each sender come in the order in which it has sent them, whichever of them
-// go by messages of their own to the site's MPI, by the stream of a link or straight into the receiver's
-// memory; and short ones are messages of their own.
+// TestNativeOrder: the messages of each sender come in the order in which it has sent them,
+// whichever of them go by messages of their own to the site's MPI, by the stream of a link or
+// straight into the receiver's memory; and short ones are messages of their own.
 func TestNativeOrder(t *testing.T) {
 	needNatives(t)
 	needC(t)

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// windows is a program that reaches into memory of other ranks, of its own site and the other one, and writes
-// and reads a file with all of them. Its argument is the file.
+// windows is a program that reaches into memory of other ranks, of its own site and the other one,
+// and writes and reads a file with all of them. Its argument is the file.
 const windows = `#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,8 +136,8 @@ func TestThreeMPIsInC(t *testing.T) {
 	}
 }
 
-// TestNativeFunnelled: where the site's MPI may be called by the thread alone that has begun it, the shim aborts
-// if another one does, and all the same messages and collective operations arrive.
+// TestNativeFunnelled: where the site's MPI may be called by the thread alone that has begun it,
+// the shim aborts if another one does, and all the same messages and collective operations arrive.
 func TestNativeFunnelled(t *testing.T) {
 	needNatives(t)
 	needC(t)

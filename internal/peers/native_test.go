@@ -170,8 +170,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestNativePhases: the site's MPI does its part of collective operations in programs in C, also where
-// another site takes part, and none of them where shared memory is preferred.
+// TestNativePhases: the site's MPI does its part of collective operations in programs in C, also
+// where another site takes part, and none of them where shared memory is preferred.
 func TestNativePhases(t *testing.T) {
 	needNatives(t)
 	needC(t)
@@ -191,8 +191,8 @@ func TestNativePhases(t *testing.T) {
 	}
 }
 
-// tracedSites are sites with an MPI of their own whose shims tell which functions are called. flags are for
-// the compiler.
+// tracedSites are sites with an MPI of their own whose shims tell which functions are called. flags
+// are for the compiler.
 func tracedSites(t *testing.T, dir string, flags ...string) map[string]string {
 	t.Helper()
 	return shimSites(t, dir, append(flags, "-DIMPI_NATIVE_TRACE")...)

@@ -82,7 +82,8 @@ int helper(void)
 `
 )
 
-// TestWrongProgramsAtNativeSites: what cannot run there says why, with a status, and does not crash.
+// TestWrongProgramsAtNativeSites: what cannot run there says why, with a status, and does not
+// crash.
 func TestWrongProgramsAtNativeSites(t *testing.T) {
 	needNatives(t)
 	needC(t)
@@ -177,7 +178,8 @@ int main(int argc, char **argv)
 }
 `
 
-// exchanges is a program whose procs send each other more messages than a shim with -DIMPI_NATIVE_SENDS=50 sends.
+// exchanges is a program whose procs send each other more messages than a shim with
+// -DIMPI_NATIVE_SENDS=50 sends.
 const exchanges = `#include <mpi.h>
 int main(int argc, char **argv)
 {
@@ -272,7 +274,8 @@ int main(int argc, char **argv)
 }
 `
 
-// TestSpawnFromNativeSites: procs of a native site spawn at a site of ours, and nobody spawns at theirs.
+// TestSpawnFromNativeSites: procs of a native site spawn at a site of ours, and nobody spawns at
+// theirs.
 func TestSpawnFromNativeSites(t *testing.T) {
 	needNatives(t)
 	needC(t)

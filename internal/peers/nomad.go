@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 )
 
-// nomadModules are the last release of Nomad under an open-source licence (MPL 2.0) whose API, a module
-// in a folder of it, the module proxy has in the same state. Sums are those of go.sum.
+// nomadModules are the last release of Nomad under an open-source licence (MPL 2.0) whose API, a
+// module in a folder of it, the module proxy has in the same state. Sums are those of go.sum.
 var nomadModules = []struct{ folder, module, sum string }{
 	{".", "github.com/hashicorp/nomad@v1.6.3", "h1:M22raG/TH11N5XNRd/uQn64R/oeqQkwvQ/fvpoCvRCQ="},
 	{"api", "github.com/hashicorp/nomad/api@v0.0.0-20231030125810-e0497bff1437", "h1:Q8BvGHtbdcY6qwvUetuRtGVPi77psJARI0cFboSHV4s="},
@@ -23,8 +23,8 @@ const nomadName = "Nomad 1.6.3"
 
 func nomadBin(dir string) string { return filepath.Join(dir, "nomad-1.6.3", "nomad") }
 
-// FindNomad returns the path of the nomad that BuildNomad has built. The error wraps ErrMissing if there
-// is none.
+// FindNomad returns the path of the nomad that BuildNomad has built. The error wraps ErrMissing if
+// there is none.
 func FindNomad() (path string, err error) {
 	dir, err := Dir()
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// pack is a large program with makefiles of its own. It is built once for all versions of our library
-// that have the same headers, since the standard ABI lets it run with each of them, and kept beside its
-// archive.
+// pack is a large program with makefiles of its own. It is built once for all versions of our
+// library that have the same headers, since the standard ABI lets it run with each of them, and
+// kept beside its archive.
 type pack struct {
 	Program
 	commands []string // of a shell, in its folder; $CC is our compiler
@@ -36,7 +36,8 @@ var (
 		"make -j2 -C test libh5test.la",
 		"make -j2 -C testpar " + strings.Join(hdf5Tests, " "),
 	}, []string{"src/.libs"}}
-	// FFTW has functions for Fortran, which ask for what the standard ABI leaves to Fortran's own library.
+	// FFTW has functions for Fortran, which ask for what the standard ABI leaves to Fortran's own
+	// library.
 	fftw = pack{FFTW, []string{
 		"./configure --enable-mpi --disable-fortran --disable-doc --disable-dependency-tracking MPICC=\"$CC\" CC=gcc CFLAGS='-O1 -DMPI_Fint=int -DMPI_Comm_f2c=MPI_Comm_fromint'",
 		"make -j2",
@@ -171,7 +172,8 @@ func TestHDF5(t *testing.T) {
 	}
 }
 
-// TestFFTW verifies transforms of several shapes, complex and real, over procs of one site and of two.
+// TestFFTW verifies transforms of several shapes, complex and real, over procs of one site and of
+// two.
 func TestFFTW(t *testing.T) {
 	soak.Only(t, "the library is compiled for a minute")
 	dir, k := fftw.make(t)
@@ -248,8 +250,8 @@ func TestPnetCDF(t *testing.T) {
 	}
 }
 
-// TestSUNDIALS runs tests of SUNDIALS' vectors and linear solvers, which check themselves, and some of
-// its examples, whose results are compared with those that come with them.
+// TestSUNDIALS runs tests of SUNDIALS' vectors and linear solvers, which check themselves, and some
+// of its examples, whose results are compared with those that come with them.
 func TestSUNDIALS(t *testing.T) {
 	soak.Only(t, "the library is compiled for half a minute")
 	skips.ProgramOf(t, "cmake", "cmake")

@@ -30,16 +30,18 @@ var P4est = Program{origin{
 	"f09a799d99e541c8f06a9ad3f1e7dc74362ad96a7938a69c7fbd4103516f86c9",
 }}
 
-// Suite has the test programs of MPICH, in the folder test/mpi.
-var Suite = Program{mpich.origin}
+// MPICHTests has the test programs of MPICH, in the folder test/mpi.
+var MPICHTests = Program{mpich.origin}
 
-// HDF5 writes files of many arrays from many procs. Its tests of parallel files check what they read.
+// HDF5 writes files of many arrays from many procs. Its tests of parallel files check what they
+// read.
 var HDF5 = Program{origin{
 	"HDF5", "hdf5", "hdf5_1.10.8+repack1.orig.tar.gz",
 	"7b38e58ff83b13fd8959a90b13bf896bc318ba096c940ab0847abf3ad41a0b31",
 }}
 
-// FFTW has Fourier transforms of arrays that are spread over procs, and a program that verifies them.
+// FFTW has Fourier transforms of arrays that are spread over procs, and a program that verifies
+// them.
 var FFTW = Program{origin{
 	"FFTW", "fftw3", "fftw3_3.3.10.orig.tar.gz",
 	"56c932549852cddcfafdab3820b0200c7742675be92179e59e6215b340e26467",
@@ -64,7 +66,7 @@ var SUNDIALS = Program{origin{
 }}
 
 // Programs lists all programs.
-var Programs = []Program{HPCC, NetPIPE, P4est, Suite, HDF5, FFTW, Hypre, PnetCDF, SUNDIALS}
+var Programs = []Program{HPCC, NetPIPE, P4est, MPICHTests, HDF5, FFTW, Hypre, PnetCDF, SUNDIALS}
 
 // FetchPrograms gets the sources of all programs, unless they are there, and reports progress on
 // out.

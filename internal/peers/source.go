@@ -18,8 +18,8 @@ var ErrImpossible = errors.New("not possible here")
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// sourcePackages makes an entry for the source packages of a release, at the place that this machine has
-// its binary packages from.
+// sourcePackages makes an entry for the source packages of a release, at the place that this
+// machine has its binary packages from.
 func sourcePackages(ctx context.Context, release string) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)", "Identifier: Packages", "Release: "+release, "Component: main").Output()
 	uri, _, _ := strings.Cut(string(out), "\n")

@@ -11,16 +11,17 @@ import (
 	"github.com/openimpi/impi/internal/soak"
 )
 
-// survivalRuns are MPICH's test programs of User-Level Failure Mitigation, and with how many procs they
-// run. MPICH itself is expected to fail most of them. abort is not among them: it ends its job.
+// survivalRuns are MPICH's test programs of User-Level Failure Mitigation, and with how many procs
+// they run. MPICH itself is expected to fail most of them. abort is not among them: it ends its
+// job.
 var survivalRuns = map[string]int{
 	"agree": 4, "agree_shrink": 4, "anysource": 3, "barrier": 4, "bcast": 4, "die": 4, "failure_ack": 3, "gather": 4, "irecvdead": 2,
 	"isendalive": 3, "isenddead": 2, "multi_isendalive": 4, "nbccoll": 4, "recvdead": 2, "reduce": 4, "revoke_nofail": 2,
 	"revoke_shrink": 4, "scatter": 4, "sendalive": 4, "senddead": 2, "shrink": 8,
 }
 
-// TestSuiteSurvives runs the programs of MPICH's folder ft in jobs of two sites that go on without procs
-// that are lost, but for those of testdata/suite/ft_not.txt.
+// TestSuiteSurvives runs the programs of MPICH's folder ft in jobs of two sites that go on without
+// procs that are lost, but for those of testdata/suite/ft_not.txt.
 func TestSuiteSurvives(t *testing.T) {
 	s := unpackSuite(t)
 	not := readNotes(t, "ft_not.txt")
@@ -43,8 +44,9 @@ func TestSuiteSurvives(t *testing.T) {
 	}
 }
 
-// survives runs one of these programs, which say what they do not like, and at the end that there were no
-// errors. That is from a variable that MPI_Reduce has not set if a proc is lost, so it begins with 0.
+// survives runs one of these programs, which say what they do not like, and at the end that there
+// were no errors. That is from a variable that MPI_Reduce has not set if a proc is lost, so it
+// begins with 0.
 func (s *suite) survives(t *testing.T, name string, procs int) {
 	t.Helper()
 	dir := t.TempDir()

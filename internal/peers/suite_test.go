@@ -37,8 +37,9 @@ type suiteRun struct {
 	fails   bool // its job is to end with another status than 0
 }
 
-// readList reads one of the suite's lists: programs with a source with one of these endings. It leaves out
-// what wants much memory, what is about MPICH's own settings, and what MPICH itself is expected to fail.
+// readList reads one of the suite's lists: programs with a source with one of these endings. It
+// leaves out what wants much memory, what is about MPICH's own settings, and what MPICH itself is
+// expected to fail.
 func readList(t *testing.T, root, folder string, endings ...string) (runs []suiteRun) {
 	t.Helper()
 	var text []byte
@@ -123,7 +124,7 @@ type suite struct {
 // unpackSuite makes the suite ready, or ends the test.
 func unpackSuite(t *testing.T) *suite {
 	t.Helper()
-	archive, err := Suite.Find()
+	archive, err := MPICHTests.Find()
 	if err != nil {
 		notThere(t, err)
 	}
@@ -254,7 +255,8 @@ func (s *suite) start(t *testing.T, r suiteRun, path string, sites ...string) {
 }
 
 // TestSuite runs MPICH's test programs with our library: the quick ones on one site and on
-// two (make test: on two, if they can), and all of them on one site if the variable wholeSuite is set.
+// two (make test: on two, if they can), and all of them on one site if the variable wholeSuite is
+// set.
 func TestSuite(t *testing.T) {
 	s := unpackSuite(t)
 	not, quick := readNotes(t, "not.txt"), readNotes(t, "quick.txt")
@@ -293,8 +295,8 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// TestSuiteOnNativeSites runs the same programs, but for those that spawn, on a site of Open MPI and on one
-// of MPICH, and with their procs on both.
+// TestSuiteOnNativeSites runs the same programs, but for those that spawn, on a site of Open MPI
+// and on one of MPICH, and with their procs on both.
 func TestSuiteOnNativeSites(t *testing.T) {
 	soak.Only(t, "a launcher of another MPI starts each program")
 	needNatives(t)
@@ -321,8 +323,8 @@ func TestSuiteOnNativeSites(t *testing.T) {
 	}
 }
 
-// onBoth are programs of the suite, each of which takes part of a second, that make test runs with their procs on
-// a site of Open MPI and on one of MPICH.
+// onBoth are programs of the suite, each of which takes part of a second, that make test runs with
+// their procs on a site of Open MPI and on one of MPICH.
 var onBoth = []string{"rma/wintest", "errors/coll/bcastlength", "pt2pt/icprobe", "coll/redscat", "io/rdwrord"}
 
 // TestSuiteOnBoth runs some of them.

@@ -1,6 +1,6 @@
-// Package pluginlock has the lock file of a job file's plugins: which version of each is used, and the
-// checksums of its binaries. It also says what names, versions and platforms look like, and where in
-// plugin_dir an installed binary is.
+// Package pluginlock has the lock file of a job file's plugins: which version of each is used, and
+// the checksums of its binaries. It also says what names, versions and platforms look like, and
+// where in plugin_dir an installed binary is.
 package pluginlock
 
 import (
@@ -32,7 +32,8 @@ const Name = "impi.lock.hcl"
 // FilePrefix is the beginning of the file name of a plugin; the plugin's name follows.
 const FilePrefix = "impi-transport-"
 
-// maxFile bounds a lock file, in bytes. One of a thousand plugins on five platforms has half of that.
+// maxFile bounds a lock file, in bytes. One of a thousand plugins on five platforms has half of
+// that.
 const maxFile = 1 << 20
 
 const header = `# impi-node plugins install keeps this file. Put it under version control, beside the job file:
@@ -164,8 +165,8 @@ var (
 	validVersion  = whole(`[0-9][0-9A-Za-z.-]{0,63}`)
 )
 
-// whole returns a function that reports whether an expression matches all of a text. It is compiled when it is used
-// first, as most processes of impi-node make no use of it.
+// whole returns a function that reports whether an expression matches all of a text. It is compiled
+// when it is used first, as most processes of impi-node make no use of it.
 func whole(expr string) func(string) bool {
 	compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + expr + "$") })
 	return func(s string) bool { return compiled().MatchString(s) }

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// takeCores finds the cores that the procs are bound to, if the file wants that and there are enough
-// cores. Spawned procs are never bound, as it is not known how many there will be.
+// takeCores finds the cores that the procs are bound to, if the file wants that and there are
+// enough cores. Spawned procs are never bound, as it is not known how many there will be.
 func (s *Set) takeCores(find func() ([]unix.CPUSet, error)) {
 	if s.Routes.Site.Program.Bind != config.BindCore || s.World != "" {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/routes"
 )
 
-// Procs of two sites on one machine have different cores, whatever procs are on other machines; where there are too few, or the file
-// does not ask, or the procs were spawned, nobody is bound.
+// Procs of two sites on one machine have different cores, whatever procs are on other machines;
+// where there are too few, or the file does not ask, or the procs were spawned, nobody is bound.
 func TestCoresOfProcs(t *testing.T) {
 	hosts := []config.Host{{Procs: 1}, {Procs: 2}}
 	for name, c := range map[string]struct {

@@ -18,8 +18,8 @@ var private = []string{
 	siteVariable, "IMPI_SITE_PROC", wireup.EnvProcs,
 }
 
-// Private reports whether procs do not get a variable of the node's environment.
-func Private(name string) bool { return slices.Contains(private, name) }
+// IsPrivateVariable reports whether procs do not get a variable of the node's environment.
+func IsPrivateVariable(name string) bool { return slices.Contains(private, name) }
 
 func keyVariables(job *config.Job) (names []string) {
 	for _, s := range job.All() {
@@ -34,12 +34,12 @@ const HandoffVariable = "IMPI_NODE_HANDOFF"
 
 const siteVariable = "IMPI_SITE"
 
-// launcherEnv is the node's environment without the private variables, those with the job's keys and
-// those that the site sets for its procs.
+// launcherEnv is the node's environment without the private variables, those with the job's keys
+// and those that the site sets for its procs.
 func launcherEnv(node, keys []string, site map[string]string) (env []string) {
 	for _, v := range node {
 		name, _, _ := strings.Cut(v, "=")
-		if _, set := site[name]; !set && !Private(name) && !slices.Contains(keys, name) {
+		if _, set := site[name]; !set && !IsPrivateVariable(name) && !slices.Contains(keys, name) {
 			env = append(env, v)
 		}
 	}
@@ -47,8 +47,8 @@ func launcherEnv(node, keys []string, site map[string]string) (env []string) {
 }
 
 // procEnv is the environment of a proc: the node's without the private variables and those with the
-// job's keys, the site's own variables, and those by which the proc finds its node. procs is how many
-// the job has, 0 if that is not known yet.
+// job's keys, the site's own variables, and those by which the proc finds its node. procs is how
+// many the job has, 0 if that is not known yet.
 func procEnv(node, keys []string, site map[string]string, name string, local, procs int) []string {
 	ours := map[string]string{
 		wireup.EnvSocket: fmt.Sprint(controlFD),

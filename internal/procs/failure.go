@@ -24,10 +24,10 @@ func (w ProcID) String() string {
 	return fmt.Sprintf("rank %d on site %s", w.Rank, w.Site)
 }
 
-// report calls f with the node's ending and what is known of the proc. A failure after Finalize is only
-// logged: the other procs go on, as they may have results to write.
+// report calls f with the node's ending and what is known of the proc. A failure after Finalize is
+// only logged: the other procs go on, as they may have results to write.
 func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (late *ending.Failure)) {
-	x := ending.Proc{Name: p.Who().String(), Number: p.Local, Phase: p.Phase(), Loss: p.lost(), Aborted: p.aborted.Load()}
+	x := ending.Proc{Name: p.ID().String(), Number: p.Local, Phase: p.Phase(), Loss: p.lost(), Aborted: p.aborted.Load()}
 	var late *ending.Failure
 	p.set.End.Report(func(now time.Time, e *ending.Ending) { late = f(now, e, x) })
 	if late != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// PassLink gives a proc a link with the message about it, in which it fills in the data plane. The node
-// does not have the link any more then, even if there is an error.
+// PassLink gives a proc a link with the message about it, in which it fills in the data plane. The
+// node does not have the link any more then, even if there is an error.
 func (p *Proc) PassLink(l link.Link, m *wireup.Message) error {
 	fds, err := detach(l, m)
 	if err != nil {

@@ -2,8 +2,8 @@ package procs
 
 import "testing"
 
-// TestIdentities: the procs that a node starts at once have consecutive identities; nobody else has one
-// of them, be it a proc of another node or namespace or one that is named by its process ID.
+// TestIdentities: the procs that a node starts at once have consecutive identities; nobody else has
+// one of them, be it a proc of another node or namespace or one that is named by its process ID.
 func TestIdentities(t *testing.T) {
 	const pidLimit = 1 << 22
 	seen := map[int64]bool{}
@@ -30,8 +30,8 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestIdentitiesOf16Bits: nodes of one machine that were started one after the other differ also in the
-// last 16 bits of their procs' identities.
+// TestIdentitiesOf16Bits: nodes of one machine that were started one after the other differ also in
+// the last 16 bits of their procs' identities.
 func TestIdentitiesOf16Bits(t *testing.T) {
 	seen := map[uint16]bool{}
 	for pid := 70_000; pid < 70_016; pid++ {
@@ -47,8 +47,8 @@ func TestIdentitiesOf16Bits(t *testing.T) {
 	}
 }
 
-// TestIdentitiesBeginAnew: after a million procs numbers are used again, and the rest of an identity
-// stays.
+// TestIdentitiesBeginAnew: after a million procs numbers are used again, and the rest of an
+// identity stays.
 func TestIdentitiesBeginAnew(t *testing.T) {
 	x := newIdentities(77, 5)
 	first := x.of(x.reserve(1))

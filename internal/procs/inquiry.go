@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// inquiry asks a proc about its links. While an answer is awaited the proc is not asked again: all wait
-// for the same answer.
+// inquiry asks a proc about its links. While an answer is awaited the proc is not asked again: all
+// wait for the same answer.
 type inquiry struct {
 	mu     sync.Mutex
 	done   chan struct{} // closed when the answer is complete; nil: no inquiry
@@ -67,7 +67,7 @@ func (q *inquiry) heard(s *wireup.Stats, most int) bool {
 	if len(s.Links) > most {
 		return false
 	}
-	s.Wait.Bound()
+	s.Wait.Truncate()
 	if q.parts = s; s.More {
 		return true
 	}

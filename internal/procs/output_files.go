@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/internal/launch"
 )
 
-// intoFiles opens the files that the program names for the output of a proc, if it names any. The proc
-// inherits them; close closes the node's descriptors.
+// intoFiles opens the files that the program names for the output of a proc, if it names any. The
+// proc inherits them; close closes the node's descriptors.
 func (s *Set) intoFiles(spec *launch.Spec, local int) (close func(), err error) {
 	var files []*os.File
 	close = func() {

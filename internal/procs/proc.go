@@ -18,8 +18,8 @@ import (
 
 const controlFD = 3
 
-// drainLimit is how long the control socket of a proc that has exited is read. Only a descendant that
-// has left the proc's process group can keep it open for so long.
+// drainLimit is how long the control socket of a proc that has exited is read. Only a descendant
+// that has left the proc's process group can keep it open for so long.
 const drainLimit = time.Second
 
 // Proc is one process of the site.
@@ -73,15 +73,15 @@ func (p *Proc) Ended() (how string, over bool) {
 	return p.os.Exit().String(), true
 }
 
-// EndHandled returns a channel that is closed when the process has ended and, where that was too early,
-// this is reported.
+// EndHandled returns a channel that is closed when the process has ended and, where that was too
+// early, this is reported.
 func (p *Proc) EndHandled() <-chan struct{} { return p.endHandled }
 
 // KnowsBoards reports whether the proc's library can use a board, as its hello says.
 func (p *Proc) KnowsBoards() bool { return p.board }
 
-// Who identifies the proc in messages.
-func (p *Proc) Who() ProcID {
+// ID identifies the proc in messages.
+func (p *Proc) ID() ProcID {
 	site := p.set.Routes.Site.Name
 	if p.set.World != "" {
 		site += ", " + p.set.World
@@ -113,9 +113,9 @@ func (p *Proc) listen() {
 		wireup.CloseAll(fds) // procs send none
 		if err != nil {
 			if errors.Is(err, wireup.ErrMessage) {
-				p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v: %w", p.Who(), err)))
+				p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v: %w", p.ID(), err)))
 			} else if !errors.Is(err, io.EOF) {
-				p.set.Log.Debug("control socket", "proc", p.Who(), "error", err)
+				p.set.Log.Debug("control socket", "proc", p.ID(), "error", err)
 			}
 			return
 		}
@@ -136,7 +136,7 @@ func (p *Proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindHello && phase == ending.Starting:
 		if m.Version != wireup.Version {
 			p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
-				p.Who(), m.Library, m.Version, wireup.Version)))
+				p.ID(), m.Library, m.Version, wireup.Version)))
 			return
 		}
 		p.board = m.Board
@@ -145,13 +145,13 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.greeted <- p
 	case m.Kind == wireup.KindAccount && m.Account != nil && phase == ending.InMPI:
 		p.counts(m.Account)
-	case phase == ending.InMPI && p.set.Events.Heard(p, m):
+	case phase == ending.InMPI && p.set.Events.HandleMessage(p, m):
 	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
 		if m.Stats != nil && m.Stats.Account != nil {
 			p.counts(m.Stats.Account)
 		}
 		if !p.inquiry.heard(m.Stats, p.set.Routes.World.Procs.Len()) {
-			p.set.Log.Warn("a proc describes more links than it was asked for", "proc", p.Who())
+			p.set.Log.Warn("a proc describes more links than it was asked for", "proc", p.ID())
 		}
 	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
 		p.cut = true
@@ -161,12 +161,12 @@ func (p *Proc) heard(m wireup.Message) {
 		p.set.Events.LeftMPI(p, true)
 		p.os.Release() // a proc that has joined may wait for the end of the node now
 	default:
-		p.set.Log.Warn("unexpected message from a proc", "proc", p.Who(), "kind", m.Kind)
+		p.set.Log.Warn("unexpected message from a proc", "proc", p.ID(), "kind", m.Kind)
 	}
 }
 
 func (p *Proc) counts(a *wireup.Account) {
-	a.Bound(p.set.Routes.World.Procs.Len())
+	a.Truncate(p.set.Routes.World.Procs.Len())
 	p.account.Store(a)
 }
 
@@ -175,10 +175,10 @@ func (p *Proc) Account() *wireup.Account { return p.account.Load() }
 
 func (p *Proc) loses(m wireup.Message) {
 	if int(m.Peer) < 0 || int(m.Peer) >= p.set.Routes.World.Procs.Len() {
-		p.set.Log.Warn("a proc lost a link to a rank that does not exist", "proc", p.Who(), "rank", m.Peer)
+		p.set.Log.Warn("a proc lost a link to a rank that does not exist", "proc", p.ID(), "rank", m.Peer)
 		return
 	}
-	p.set.Log.Debug("a proc has lost a link", "proc", p.Who(), "peer", m.Peer, "reason", m.Reason)
+	p.set.Log.Debug("a proc has lost a link", "proc", p.ID(), "peer", m.Peer, "reason", m.Reason)
 	loss := "it had lost its link to " + p.set.NameOf(m.Peer)
 	p.loss.CompareAndSwap(nil, &loss)
 	report := func() {

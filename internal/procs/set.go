@@ -23,7 +23,7 @@ import (
 
 // Settings define what procs a site has and what they are given.
 type Settings struct {
-	Routes  *routes.Table                  // has the job's file and the site; its World is read from Place on
+	Routes  *routes.Table                  // has the job's file and the site; its World is read from SetRanks on
 	World   string                         // spawned world of the procs; empty: they were not spawned
 	Program func(local int) config.Program // that a proc runs, by its number at the site
 
@@ -50,9 +50,9 @@ type Settings struct {
 // Events receives what the rest of the node needs to know of procs. Each proc calls it from
 // goroutines of its own.
 type Events interface {
-	// Heard handles messages of a proc in MPI that are not handled here. It returns false for
+	// HandleMessage handles messages of a proc in MPI that are not handled here. It returns false for
 	// unknown ones.
-	Heard(p *Proc, m wireup.Message) bool
+	HandleMessage(p *Proc, m wireup.Message) bool
 	// LeftMPI is called once for a proc that was in MPI and is not any more, in order or not.
 	LeftMPI(p *Proc, inOrder bool)
 }
@@ -84,8 +84,9 @@ func New(s Settings) *Set {
 	return &Set{Settings: s, greeted: make(chan *Proc, s.Routes.Site.Procs()), without: without{all: make(chan struct{})}}
 }
 
-// Unstarted returns a set for tests: it has n procs of the site's first host, without processes.
-func Unstarted(s Settings, n int, phase ending.Phase) *Set {
+// NewWithoutProcesses returns a set for tests: it has n procs of the site's first host, without
+// processes.
+func NewWithoutProcesses(s Settings, n int, phase ending.Phase) *Set {
 	set := New(s)
 	for i := range n {
 		p := &Proc{set: set, Local: i, host: s.Routes.Site.Hosts[0]}
@@ -237,16 +238,16 @@ func (s *Set) OfHost(host int) []*Proc {
 	return slices.DeleteFunc(slices.Clone(s.All()), func(p *Proc) bool { return p.Host != host })
 }
 
-// Place sets the ranks of the procs, once the Routes have the World.
-func (s *Set) Place() {
+// SetRanks sets the ranks of the procs, once the Routes have the World.
+func (s *Set) SetRanks() {
 	first := routes.FirstProc(s.Routes)
 	for i, p := range s.all {
 		p.rank.Store(int32(first) + int32(i))
 	}
 }
 
-// Of returns the proc of a rank, or nil if it is not of this site.
-func (s *Set) Of(r wire.WorldRank) *Proc {
+// OfRank returns the proc of a rank, or nil if it is not of this site.
+func (s *Set) OfRank(r wire.WorldRank) *Proc {
 	i := int(r - routes.FirstProc(s.Routes))
 	if i < 0 || i >= len(s.all) {
 		return nil
@@ -256,8 +257,8 @@ func (s *Set) Of(r wire.WorldRank) *Proc {
 
 // NameOf returns the name of a proc of the job, at any site.
 func (s *Set) NameOf(r wire.WorldRank) string {
-	if p := s.Of(r); p != nil {
-		return p.Who().String()
+	if p := s.OfRank(r); p != nil {
+		return p.ID().String()
 	}
 	return fmt.Sprintf("rank %d of %s", r, s.Routes.ClientName(s.Routes.World.Procs.At(r).Client))
 }
@@ -281,7 +282,7 @@ func (s *Set) Missing() (who string, first int) {
 	if first < 0 {
 		return "", first
 	}
-	who = fmt.Sprintf("MPI Init of %v", s.all[first].Who())
+	who = fmt.Sprintf("MPI Init of %v", s.all[first].ID())
 	switch others {
 	case 0:
 		return who, first
@@ -300,7 +301,7 @@ func (s *Set) Finishing() bool {
 func (s *Set) Signal(sig syscall.Signal) {
 	for _, p := range s.All() {
 		if err := p.os.Signal(sig); err != nil {
-			s.Log.Warn("cannot signal", "proc", p.Who(), "error", err)
+			s.Log.Warn("cannot signal", "proc", p.ID(), "error", err)
 		}
 	}
 }
@@ -319,8 +320,8 @@ func (s *Set) downTime() time.Duration {
 	return min(downTime, routes.CurrentLimits(s.Routes).Stop)
 }
 
-// AnnounceEnd sends all procs the end of the job with its exit status, and gives them a moment to react. A
-// proc that does not read is left to Stop.
+// AnnounceEnd sends all procs the end of the job with its exit status, and gives them a moment to
+// react. A proc that does not read is left to Stop.
 func (s *Set) AnnounceEnd(reason string, status int) {
 	for _, p := range s.all {
 		go func() { _ = p.Send(wireup.Message{Kind: wireup.KindDown, Reason: reason, Code: status}) }()
@@ -350,8 +351,8 @@ func (s *Set) Stop() {
 	}
 }
 
-// gone waits for the end of all procs, for at most limit or until KillNow is closed. It returns true if
-// all have ended.
+// gone waits for the end of all procs, for at most limit or until KillNow is closed. It returns
+// true if all have ended.
 func (s *Set) gone(limit time.Duration) bool {
 	t := time.NewTimer(limit)
 	defer t.Stop()

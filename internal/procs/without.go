@@ -30,8 +30,8 @@ func (w *without) inMPI() {
 	}
 }
 
-// keeps reports whether the end of a proc is no failure as far as is known. If it turns out to be one it
-// is reported then.
+// keeps reports whether the end of a proc is no failure as far as is known. If it turns out to be
+// one it is reported then.
 func (p *Proc) keeps(x ending.Exit) bool {
 	w := &p.set.without
 	if !p.set.MayDoWithout || p.Phase() != ending.Starting || x.Status != 0 || x.Unseen || p.aborted.Load() {

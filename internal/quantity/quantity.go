@@ -1,4 +1,5 @@
-// Package quantity writes sizes, rates and counts for people: all commands and pages write them alike.
+// Package quantity writes sizes, rates and counts for people: all commands and pages write them
+// alike.
 package quantity
 
 import "strconv"

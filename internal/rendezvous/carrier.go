@@ -15,8 +15,8 @@ const maxUnsent = 256 << 10
 
 // carrier makes a connection below a resumableConn the link that core/resume needs: one
 // goroutine reads ahead, one writes what was queued. All fields are guarded by the owner's
-// lock, and the methods of link.Link are called with it. By hand: plugins/sdk/transports/conn makes a link of a
-// connection too, but with a socket pair or a ring for a process that polls.
+// lock, and the methods of link.Link are called with it. By hand: plugins/sdk/transports/conn makes
+// a link of a connection too, but with a socket pair or a ring for a process that polls.
 type carrier struct {
 	owner  *resumableConn
 	nc     net.Conn

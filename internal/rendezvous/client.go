@@ -140,8 +140,8 @@ func (c *Client) Ended() <-chan struct{} { return c.ended }
 // which it continues, as errors by which the job has to end if it does not run yet.
 func (c *Client) LostClients() <-chan error { return c.other }
 
-// DisconnectedSince returns since when there is no connection to the server, while it is dialled again, or zero
-// if there is one, or the server is lost.
+// DisconnectedSince returns since when there is no connection to the server, while it is dialled
+// again, or zero if there is one, or the server is lost.
 func (c *Client) DisconnectedSince() time.Time {
 	if l, resumes := c.nc.(*resumableConn); resumes {
 		return l.since()

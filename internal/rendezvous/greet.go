@@ -74,8 +74,8 @@ func (s *server) welcomes(c *conn, above *greeted) bool {
 var errPlain = errors.New("this server accepts only TLS, which sites of impi use by themselves; to accept another MPI, start it with require_tls = false")
 
 // returning handles a connection that has begun as one of ours after all clients had come. It
-// returns nil if the connection was resumed or refused, or the TLS connection if it is a spare site's, or
-// startup.Server has to refuse the client.
+// returns nil if the connection was resumed or refused, or the TLS connection if it is a spare
+// site's, or startup.Server has to refuse the client.
 func (s *server) returning(nc net.Conn) *greeted {
 	_ = nc.SetDeadline(time.Now().Add(purposeLimit))
 	x, err := s.greeter.receive(nc)

@@ -33,8 +33,8 @@ type Settings struct {
 	// 0: 10 s.
 	MeetLimit time.Duration
 
-	// Reach is the maximum time of one attempt to connect; 0: only the time limit applies.
-	Reach time.Duration
+	// ReachLimit is the maximum time of one dial; 0: only the time limit applies.
+	ReachLimit time.Duration
 
 	// Own defines how to talk to a server of ours; nil: plain IMPI, as with any other server.
 	Own *OwnServer
@@ -90,8 +90,8 @@ func busyLevel(wait time.Duration) hclog.Level {
 }
 
 func joinOnce(ctx context.Context, set Settings, cfg startup.ClientConfig, limit time.Duration) (*Client, *startup.Job, error) {
-	if set.Reach > 0 {
-		limit = min(limit, set.Reach)
+	if set.ReachLimit > 0 {
+		limit = min(limit, set.ReachLimit)
 	}
 	nc, auth, err := connect(ctx, set, cfg.Auth, limit)
 	if err != nil {

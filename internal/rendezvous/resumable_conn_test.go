@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/core/resume"
 )
 
-// TestApart: since a connection is lost, and until there is another one, it is known that there is none.
+// TestApart: since a connection is lost, and until there is another one, it is known that there is
+// none.
 func TestApart(t *testing.T) {
 	ours, theirs := net.Pipe()
 	l := newResumableConn(resume.SessionID{7}, true, ours)

@@ -80,8 +80,8 @@ func TestCutWhileTheJobRuns(t *testing.T) {
 	wantError(t, "server", <-srv.result, startup.ErrLost, "before FINI")
 }
 
-// TestWhyAConnectionEnded: who knows why a client's connection is lost is heard before the job fails by that,
-// once, and the other clients are told; who knows nothing leaves it as it is.
+// TestWhyAConnectionEnded: who knows why a client's connection is lost is heard before the job
+// fails by that, once, and the other clients are told; who knows nothing leaves it as it is.
 func TestWhyAConnectionEnded(t *testing.T) {
 	for _, known := range []error{errors.New("its node was struck"), nil} {
 		asked := make(chan wire.ClientRank, 2)
@@ -122,8 +122,8 @@ func TestCutInStartup(t *testing.T) {
 	}
 }
 
-// TestRenew: with new certificates a client makes a new connection, and keeps the old one until the server
-// has new ones as well. Nothing is lost.
+// TestRenew: with new certificates a client makes a new connection, and keeps the old one until the
+// server has new ones as well. Nothing is lost.
 func TestRenew(t *testing.T) {
 	old, fresh := pkitest.Authority(t), pkitest.Authority(t)
 	of := func(ca *pki.Authority) *Identity {
@@ -171,8 +171,8 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestHowLongIsDialled: when a connection is lost, the log says for how long it is dialled again, and that
-// it is not as long if the server refuses connections.
+// TestHowLongIsDialled: when a connection is lost, the log says for how long it is dialled again,
+// and that it is not as long if the server refuses connections.
 func TestHowLongIsDialled(t *testing.T) {
 	for limit, want := range map[time.Duration]string{30 * time.Second: "again: for=30s or_if_refused_for=10s reason=", 9 * time.Second: "again: for=9s reason="} {
 		srv := serveOwn(t, Config{Server: startup.ServerConfig{Clients: 1, Auth: keyed}})

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/core/startup"
 )
 
-// TestSpareSites: they join before and after all clients have come, over TLS or plain, with a session that
-// is resumed or without, and hear how the job ends.
+// TestSpareSites: they join before and after all clients have come, over TLS or plain, with a
+// session that is resumed or without, and hear how the job ends.
 func TestSpareSites(t *testing.T) {
 	key := startup.Auth{HasKey: true, Key: 5678}
 	spare := startup.ClientConfig{Spare: true, Auth: key, Limit: time.Minute}

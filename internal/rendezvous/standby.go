@@ -40,7 +40,7 @@ func JoinAny(ctx context.Context, set Settings, servers []string, cfg startup.Cl
 		limit = startup.DefaultLimit
 	}
 	x := &standby{set: set, cfg: cfg, servers: servers, over: time.Now().Add(limit), ends: make([]error, len(servers))}
-	x.set.Reach, x.set.MeetLimit = standbyReach, cmp.Or(set.MeetLimit, standbyStay)
+	x.set.ReachLimit, x.set.MeetLimit = standbyReach, cmp.Or(set.MeetLimit, standbyStay)
 	within, met := context.WithCancelCause(ctx)
 	defer met(nil)
 	if cfg.ChoosesServer() {

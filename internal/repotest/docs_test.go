@@ -19,9 +19,9 @@ var (
 	namedFile    = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|c|h|txt|hcl|md|proto))`")
 )
 
-// DocLinks wants the links of pages to lead to a file, and to a heading where they name one, and the
-// files that the pages about the code name to be there, by their whole path or by a name that some
-// folder has.
+// DocLinks wants the links of pages to lead to a file, and to a heading where they name one, and
+// the files that the pages about the code name to be there, by their whole path or by a name that
+// some folder has.
 func DocLinks(r *Repo) []Problem {
 	there, names, headings := map[string]bool{}, map[string]bool{}, map[string][]string{}
 	for _, t := range r.Texts {

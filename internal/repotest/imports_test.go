@@ -59,7 +59,8 @@ type direction struct {
 
 var noOthers = []string{}
 
-// sdk is the module that plugins are written with, which the rest of the repository is made of as well.
+// sdk is the module that plugins are written with, which the rest of the repository is made of as
+// well.
 const sdk = "plugins/sdk"
 
 // pure are the packages of the SDK that core is built upon. What holds for core holds for them.
@@ -136,8 +137,8 @@ var directions = []direction{
 	{from: "internal/sim/...", ours: []string{"core/...", "plugins/sdk/link/...", "plugins/sdk/support/unproved", "plugins/sdk/support/polling", "internal/sim/...", "internal/mutant", "internal/machine", "internal/poll", "internal/wireup", "internal/zstd", "internal/packetswitch", "internal/cluster", "internal/cluster/neighbour", "internal/meetings", "internal/rpc/proto"}},
 	{from: "internal/conformance/faults/...", ours: []string{"internal/conformance/...", "internal/mutant"}, others: noOthers},
 	{
-		// It knows the contract, the protocol, the node's client and how plugins may be called; and our tcp, to
-		// compare with.
+		// It knows the contract, the protocol, the node's client and how plugins may be called; and our
+		// tcp, to compare with.
 		from: "internal/conformance/...",
 		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/pluginlock", "internal/conformance/..."},
 	},
@@ -207,7 +208,8 @@ func (d direction) forbids(dir, name string) string {
 	return forbidsRoom(roomOf(dir), roomOf(ours), fits("cmd/...", dir))
 }
 
-// forbidsRoom returns the reason why a package of the room from, or of none, may not import one of the room to.
+// forbidsRoom returns the reason why a package of the room from, or of none, may not import one of
+// the room to.
 func forbidsRoom(from, to string, command bool) string {
 	switch {
 	case to == "" || to == from || command || slices.Contains(rooms[from], to):

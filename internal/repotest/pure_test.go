@@ -18,8 +18,8 @@ var clockNames = []string{
 	"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTicker", "NewTimer",
 }
 
-// PureCore wants core, and what of the SDK it is built upon, to compute only: time and entropy are its arguments, and it
-// starts no goroutines.
+// PureCore wants core, and what of the SDK it is built upon, to compute only: time and entropy are
+// its arguments, and it starts no goroutines.
 func PureCore(r *Repo) []Problem {
 	var problems []Problem
 	for _, f := range r.Go {

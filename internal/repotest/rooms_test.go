@@ -16,12 +16,12 @@ const (
 	MaxFiles   = 30
 )
 
-// MaxHost is the most lines of internal/node and all below it: it puts the rooms beside it together, and
-// what is a subject of its own is one of them.
+// MaxHost is the most lines of internal/node and all below it: it puts the rooms beside it
+// together, and what is a subject of its own is one of them.
 const MaxHost = 4999
 
-// Rooms wants packages with few files, types with few methods, and a small node. core/mpi is the list of
-// what MPI has: its methods are counted by the standard, and Face wants them short.
+// Rooms wants packages with few files, types with few methods, and a small node. core/mpi is the
+// list of what MPI has: its methods are counted by the standard, and Face wants them short.
 func Rooms(r *Repo) []Problem {
 	files, methods, lines := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, f := range r.Go {

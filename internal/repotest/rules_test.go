@@ -136,10 +136,10 @@ var examples = map[string][]example{
 		{"rooms", map[string]string{
 			"internal/node/a.go":         imp("internal/operator/inspect", "internal/spawner", "internal/lifetime"),
 			"internal/connmgr/dial/a.go": imp("internal/connmgr/accept", "internal/site", "internal/links"),
-			"internal/site/a_test.go":    imp("internal/connmgr/dial"), "cmd/impi-node/a.go": imp("internal/site/member"),
+			"internal/site/a_test.go":    imp("internal/connmgr/dial"), "cmd/impi-node/a.go": imp("internal/site/client"),
 		}, nil},
 		{"room to the node", one("internal/connmgr/dial/a.go", imp("internal/node")), []string{"go down only, and internal/repotest does not say that internal/connmgr may import internal/node"}},
-		{"room up", one("internal/site/member/a.go", imp("internal/connmgr/dial")), []string{"does not say that internal/site may import internal/connmgr"}},
+		{"room up", one("internal/site/client/a.go", imp("internal/connmgr/dial")), []string{"does not say that internal/site may import internal/connmgr"}},
 		{"room sideways", one("internal/spawner/a.go", imp("internal/operator/inspect")), []string{"does not say that internal/spawner may import internal/operator"}},
 		{"room to a transport", one("internal/connmgr/dial/a.go", imp("transports/tcp")), []string{"imports go down only"}},
 		{"others to the node", one("internal/links/a.go", imp("internal/node")), []string{"internal/node is for the node alone"}},

@@ -13,8 +13,8 @@ const (
 	skipsFile   = ".ci/skips"
 )
 
-// unwanted matches reasons that have to fail in CI: an error, and a built-in transport whose packets
-// do not go where the check loses some.
+// unwanted matches reasons that have to fail in CI: an error, and a built-in transport whose
+// packets do not go where the check loses some.
 var unwanted = regexp.MustCompile(`: %v$|^no packet has come by the path`)
 
 // verbs are what fmt replaces, where an example of the text is wanted.

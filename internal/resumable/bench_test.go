@@ -36,7 +36,7 @@ func resumablePair(t testing.TB) [2]link.Link {
 	b.Start(y, time.Now())
 	a.Pump()
 	b.Pump()
-	if a.Expects() || b.Expects() {
+	if a.AwaitsHello() || b.AwaitsHello() {
 		t.Fatal("not connected")
 	}
 	return [2]link.Link{a, b}

@@ -133,7 +133,7 @@ func (l *Link) Start(x link.Link, now time.Time) {
 		l.arrivals = l.arrivals[1:]
 	}
 	l.arrivals = append(l.arrivals, arrival{l: x, since: now})
-	l.Welcome(now)
+	l.ReadHellos(now)
 }
 
 // use makes x the link below, unless install refuses it.
@@ -182,9 +182,9 @@ func (l *Link) joined(yes bool) {
 	}
 }
 
-// Welcome reads the HELLOs of accepted links, as far as they have come, and uses those that
+// ReadHellos reads the HELLOs of accepted links, as far as they have come, and uses those that
 // are complete.
-func (l *Link) Welcome(now time.Time) {
+func (l *Link) ReadHellos(now time.Time) {
 	left := l.arrivals[:0]
 	for i := range l.arrivals {
 		a := &l.arrivals[i]
@@ -223,13 +223,13 @@ func (l *Link) Status(now time.Time) resume.Status {
 	return s
 }
 
-// Expects reports whether an accepted link, or the link below, still has to send HELLO.
-func (l *Link) Expects() bool {
+// AwaitsHello reports whether an accepted link, or the link below, still has to send HELLO.
+func (l *Link) AwaitsHello() bool {
 	return len(l.arrivals) > 0 || l.machine.Status().State == resume.Joining
 }
 
-// Made returns the number of links below that both ends have used.
-func (l *Link) Made() int { return l.made }
+// LowerLinks returns the number of links below that both ends have used.
+func (l *Link) LowerLinks() int { return l.made }
 
 // Resumes returns the number of links below that have replaced earlier ones.
 func (l *Link) Resumes() int { return max(0, l.made-1) }
@@ -253,8 +253,8 @@ func (l *Link) Pump() {
 	l.machine.Pump()
 }
 
-// Push sends what is pending, including the end of the stream.
-func (l *Link) Push() {
+// SendPending sends what is pending, including the end of the stream.
+func (l *Link) SendPending() {
 	l.look()
 	l.machine.Flush()
 }

@@ -50,7 +50,7 @@ func (r *rig) cut() { r.cable[0].(*linktest.End).Break(errors.New("cut")) }
 func (r *rig) settle() {
 	for range 10 {
 		for _, e := range r.ends {
-			e.Welcome(start)
+			e.ReadHellos(start)
 			e.Pump()
 		}
 	}
@@ -113,13 +113,13 @@ func TestPushSendsTheEnd(t *testing.T) {
 	}
 	got := 0
 	for range 100 {
-		r.ends[0].Push()
+		r.ends[0].SendPending()
 		b := make([]byte, 1<<10)
 		n, err := r.ends[1].Recv([][]byte{b})
 		if got += n; err == io.EOF {
 			break
 		}
-		r.ends[1].Push()
+		r.ends[1].SendPending()
 	}
 	if got != len(sent) || r.ends[0].Interest() != link.Readable {
 		t.Errorf("%d bytes of %d have come, the link below is to be waited for as %v", got, len(sent), r.ends[0].Interest())
@@ -149,7 +149,7 @@ func TestStreams(t *testing.T) {
 				if s := e.Status(start); s.State == resume.Detached && rng.IntN(3) == 0 && i == 0 {
 					r.connect()
 				}
-				e.Welcome(start)
+				e.ReadHellos(start)
 				out := make([]byte, rng.IntN(20_000))
 				for k := range out {
 					out[k] = byteAt(i, sent[i]+k)
@@ -160,7 +160,7 @@ func TestStreams(t *testing.T) {
 				}
 				sent[i] += n
 				if e.Interest()&link.Writable != 0 {
-					e.Push()
+					e.SendPending()
 				}
 				if !e.Buffered() && !readable(e) {
 					continue
@@ -262,7 +262,7 @@ func TestBlockedAndPush(t *testing.T) {
 	got := ""
 	for len(got) < 1000 {
 		got += recv(t, b, 1000)
-		a.Push()
+		a.SendPending()
 	}
 	if a.Interest()&link.Writable != 0 {
 		t.Error("it still waits for room")
@@ -281,14 +281,14 @@ func TestArrivals(t *testing.T) {
 	if _, err := silent[0].Recv([][]byte{{0}}); err != io.EOF && !errors.Is(err, link.ErrBroken) {
 		t.Errorf("the first of too many: %v", err)
 	}
-	if !b.Expects() {
+	if !b.AwaitsHello() {
 		t.Error("nothing is expected")
 	}
 	r.connect() // pushes out another one
 	r.settle()
 	r.state(1, resume.Up)
-	b.Welcome(start.Add(JoinLimit + 1))
-	if b.Expects() {
+	b.ReadHellos(start.Add(JoinLimit + 1))
+	if b.AwaitsHello() {
 		t.Error("those who say nothing are still waited for")
 	}
 	for i, x := range silent {
@@ -317,8 +317,8 @@ func TestDialledInVain(t *testing.T) {
 	r.state(1, resume.Up)
 }
 
-// The first links below may take as long as Config.FirstLimit says until both ends have said HELLO, and
-// later ones may not.
+// The first links below may take as long as Config.FirstLimit says until both ends have said HELLO,
+// and later ones may not.
 func TestFirstMayTakeLonger(t *testing.T) {
 	const first = time.Minute
 	r := newRig(t, 0)
@@ -332,7 +332,7 @@ func TestFirstMayTakeLonger(t *testing.T) {
 	if s := a.Status(start.Add(2*first - 1)); s.State != resume.Joining {
 		t.Fatal(s)
 	}
-	b.Welcome(start.Add(first))
+	b.ReadHellos(start.Add(first))
 	r.settle()
 	r.state(0, resume.Up)
 	r.state(1, resume.Up)
@@ -500,7 +500,7 @@ func TestLent(t *testing.T) {
 			}
 			for i, e := range r.ends {
 				s := from[i]
-				e.Welcome(start)
+				e.ReadHellos(start)
 				if s.made < size {
 					s.more(rng.IntN(20_000))
 				}
@@ -508,7 +508,7 @@ func TestLent(t *testing.T) {
 				case 0:
 					s.give(e.Send, 1+rng.IntN(30_000))
 				case 1:
-					e.Push()
+					e.SendPending()
 				case 2:
 					e.Pump()
 				default:

@@ -55,7 +55,7 @@ func SpareCandidates(rt *Table, ours, theirs *dynamic.BusinessCard, from string)
 
 // candidatesTo lists the candidates for new links: drained transports are left out.
 func (rt *Table) candidatesTo(r route.Route, ours, theirs *dynamic.BusinessCard, from string) []Candidate {
-	return slices.DeleteFunc(allCandidates(rt, r, ours, theirs, from), func(w Candidate) bool { return rt.Drained.Has(w.T.Name) })
+	return slices.DeleteFunc(allCandidates(rt, r, ours, theirs, from), func(w Candidate) bool { return rt.Drained.Has(w.Transport.Name) })
 }
 
 // ResumeCandidates lists how a link that a pair has may be resumed: by the candidates for new
@@ -74,25 +74,25 @@ func ResumeCandidates(rt *Table, local, peer wire.WorldRank, from string) []Cand
 // were not drained.
 func DrainedCandidates(rt *Table, local, peer wire.WorldRank) (names []string) {
 	for _, w := range ResumeCandidates(rt, local, peer, "") {
-		if rt.Drained.Has(w.T.Name) && !slices.Contains(names, w.T.Name) {
-			names = append(names, w.T.Name)
+		if rt.Drained.Has(w.Transport.Name) && !slices.Contains(names, w.Transport.Name) {
+			names = append(names, w.Transport.Name)
 		}
 	}
 	return names
 }
 
 func later(rt *Table, w Candidate) int {
-	if rt.Drained.Has(w.T.Name) {
+	if rt.Drained.Has(w.Transport.Name) {
 		return 1
 	}
 	return 0
 }
 
-func allCandidates(rt *Table, r route.Route, ours, theirs *dynamic.BusinessCard, from string) (ways []Candidate) {
-	for _, o := range r.Candidates(running(rt), ours, theirs) {
-		ways = append(ways, Candidate{T: rt.Transport(o.Transport), Address: o.Address, From: from})
+func allCandidates(rt *Table, r route.Route, ours, theirs *dynamic.BusinessCard, from string) (candidates []Candidate) {
+	for _, o := range r.Endpoints(running(rt), ours, theirs) {
+		candidates = append(candidates, Candidate{Transport: rt.Transport(o.Transport), Address: o.Address, From: from})
 	}
-	return ways
+	return candidates
 }
 
 // Allows reports whether a proc of ours may have a link that rank made by t.
@@ -112,15 +112,15 @@ func (rt *Table) AllowsWorlds(l link.Link, t *Transport) bool {
 	return r.Allows(t.Name, t) && !rt.Drained.Has(t.Name) && hasPlane(l, r.Planes)
 }
 
-// PlainWay returns IMPI's way to make channels: a connection to the port that the peer has
-// announced.
-func (rt *Table) PlainWay(from string, peer wire.HostRank) Candidate {
+// PlainCandidate returns the candidate by which IMPI makes channels: a TCP connection to the port
+// that the peer has announced.
+func (rt *Table) PlainCandidate(from string, peer wire.HostRank) Candidate {
 	x := rt.World.Hosts[peer]
 	return Candidate{
-		T:       rt.Channels,
-		Address: netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
-		From:    from,
-		Plain:   true,
+		Transport: rt.Channels,
+		Address:   netip.AddrPortFrom(x.Address.Addr(), uint16(x.Port)).String(),
+		From:      from,
+		Plain:     true,
 	}
 }
 

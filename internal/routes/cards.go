@@ -53,8 +53,8 @@ func (c Cards) At(rank wire.WorldRank) *dynamic.BusinessCard {
 	return c(rank)
 }
 
-// cardOf returns the card of a client's first proc, which is like those of the others as far as routes
-// need it, or false if the client has no procs.
+// cardOf returns the card of a client's first proc, which is like those of the others as far as
+// routes need it, or false if the client has no procs.
 func cardOf(rt *Table, client wire.ClientRank) (*dynamic.BusinessCard, bool) {
 	first := rt.World.Clients[client].FirstProc
 	if first < 0 || int(first) >= rt.World.Procs.Len() || rt.World.Procs.At(first).Client != client {

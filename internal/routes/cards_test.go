@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TestCards: each rank has the card that it was given, decoded; a wrong one is found before it is needed.
+// TestCards: each rank has the card that it was given, decoded; a wrong one is found before it is
+// needed.
 func TestCards(t *testing.T) {
 	text := func(node string) (b []byte) {
 		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "10.0.0.1:1"}}}
@@ -46,7 +47,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCardsOfManyHosts: a node keeps nothing more for hosts that it has nothing to do with, however many they are.
+// TestCardsOfManyHosts: a node keeps nothing more for hosts that it has nothing to do with, however
+// many they are.
 func TestCardsOfManyHosts(t *testing.T) {
 	const hosts = 20_000
 	var procs startup.Procs

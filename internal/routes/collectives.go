@@ -30,7 +30,8 @@ func readMeasured(site config.Site) (measured.File, error) {
 	return measured.Read(site.Protocol.Measured)
 }
 
-// Collectives returns how the job's sites exchange messages in collective operations. All nodes get the same.
+// Collectives returns how the job's sites exchange messages in collective operations. All nodes get
+// the same.
 func Collectives(rt *Table) route.Collectives {
 	var cards []*dynamic.BusinessCard
 	for _, c := range rt.World.Clients {

@@ -14,8 +14,8 @@ func CompressFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(wireup.Zstd, job, site, func(r config.Route) bool { return r.Compress != nil })
 }
 
-// compressed reports whether both ends of a pair want links between them to be compressed. Procs of other
-// MPIs have no cards, so that they never do.
+// compressed reports whether both ends of a pair want links between them to be compressed. Procs of
+// other MPIs have no cards, so that they never do.
 func compressed(rt *Table, a, b wire.WorldRank) bool {
 	ours, theirs := rt.Cards.At(a), rt.Cards.At(b)
 	return ours != nil && theirs != nil &&
@@ -58,7 +58,7 @@ func WhyNotCompressed(rt *Table, local, peer wire.WorldRank, transport string) s
 // CompressChannel returns how the channel of a host of ours to another one is compressed, whatever
 // its transport is, or nil if it is not.
 func CompressChannel(rt *Table, a, b wire.HostRank) (*compress.Config, error) {
-	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
+	ra, rb := rt.FirstRankOf(a), rt.FirstRankOf(b)
 	if ra < 0 || rb < 0 {
 		return nil, nil
 	}

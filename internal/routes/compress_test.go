@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// TestCompress: a link is compressed if both sites want it, by any transport that leaves the machine, and people are
-// told why it is not.
+// TestCompress: a link is compressed if both sites want it, by any transport that leaves the
+// machine, and people are told why it is not.
 func TestCompress(t *testing.T) {
 	here, there := wire.WorldRank(0), wire.WorldRank(2)
 	wants := config.Route{Site: "*", Direct: true, Compress: &config.Compress{Algorithm: config.Zstd, Level: 3, Min: 100}}

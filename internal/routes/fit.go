@@ -28,8 +28,8 @@ func Quoted(names []string) string {
 	return "[" + strings.Join(q, ", ") + "]"
 }
 
-// Named lists the transports that a route, this node or a card names.
-func (rt *Table) Named(r route.Route, cards ...*dynamic.BusinessCard) []string {
+// NamedTransports lists the transports that a route, this node or a card names.
+func (rt *Table) NamedTransports(r route.Route, cards ...*dynamic.BusinessCard) []string {
 	names := slices.Clone(r.Prefer)
 	add := func(name string) {
 		if !slices.Contains(names, name) {

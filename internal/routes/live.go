@@ -16,8 +16,8 @@ type Change struct {
 	Limits config.Limits
 }
 
-// Apply makes later decisions use c. Existing links and channels stay as they are.
-func Apply(rt *Table, c Change) { rt.live.now.Store(&c) }
+// ApplyChange makes later decisions use c. Existing links and channels stay as they are.
+func ApplyChange(rt *Table, c Change) { rt.live.now.Store(&c) }
 
 // CurrentSite returns the site with the present routes.
 func CurrentSite(rt *Table) *config.Site {

@@ -114,7 +114,8 @@ func (rt *Table) checkPin(r config.Route) error {
 		r.Pos, r.Site, Quoted(r.DataPlane), strings.Join(have, ", "))
 }
 
-// Pinned returns a transport that makes links only with the data planes that the route to a rank pins.
+// Pinned returns a transport that makes links only with the data planes that the route to a rank
+// pins.
 func (rt *Table) Pinned(t *Transport, rank wire.WorldRank) transports.Transport {
 	return t.WithPlanes(DataPlanes(rt.RouteTo(rank).DataPlane))
 }

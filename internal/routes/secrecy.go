@@ -139,13 +139,13 @@ func (rt *Table) SharedRoute(to wire.WorldRank) route.Route {
 	return shared(rt.RouteTo(to), s)
 }
 
-// ChannelWays lists how the channel to a host may be made other than IMPI says, best first. There
-// are such ways to hosts for which plain TCP is forbidden, and to those for which the route has
-// direct = false, so that all packets go by the channel. must reports whether the channel may not
-// be made as IMPI says.
-func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank) (ways []Candidate, must bool) {
+// ChannelCandidates lists the candidates for the channel to a host other than plain TCP as IMPI
+// says, best first. There are such candidates for hosts for which plain TCP is forbidden, and to
+// those for which the route has direct = false, so that all packets go by the channel. must reports
+// whether the channel may not be made as IMPI says.
+func (rt *Table) ChannelCandidates(self wire.HostRank, from string, peer wire.HostRank) (candidates []Candidate, must bool) {
 	must, _ = rt.ForbidsPlain(rt.World.Hosts[peer].Client)
-	a, b := rt.FirstOf(self), rt.FirstOf(peer)
+	a, b := rt.FirstRankOf(self), rt.FirstRankOf(peer)
 	if a < 0 || b < 0 {
 		return nil, must
 	}
@@ -159,15 +159,15 @@ func (rt *Table) ChannelWays(self wire.HostRank, from string, peer wire.HostRank
 		list = allCandidates(rt, r, rt.Cards.At(a), rt.Cards.At(b), from)
 	}
 	for _, w := range list {
-		if w.T == rt.Channels && allowsSockets(r.Planes) && !must {
-			break // IMPI's own way is as good
+		if w.Transport == rt.Channels && allowsSockets(r.Planes) && !must {
+			break // plain TCP as IMPI says is as good
 		}
-		ways = append(ways, w)
+		candidates = append(candidates, w)
 	}
-	return ways, must
+	return candidates, must
 }
 
-// ForbidsPlain reports whether the channel to a client may not be made in IMPI's own way, and
+// ForbidsPlain reports whether the channel to a client may not be plain TCP as IMPI says, and
 // returns which site forbids it.
 func (rt *Table) ForbidsPlain(to wire.ClientRank) (must bool, says string) {
 	if s, says := rt.SecrecyTo(to); s != route.AnyLink {
@@ -182,7 +182,7 @@ func (rt *Table) CheckChannels(self wire.HostRank, from string) error {
 	var errs []error
 	for i, x := range rt.World.Hosts {
 		peer := wire.HostRank(i)
-		if ways, must := rt.ChannelWays(self, from, peer); peer == self || !must || len(ways) > 0 {
+		if candidates, must := rt.ChannelCandidates(self, from, peer); peer == self || !must || len(candidates) > 0 {
 			continue
 		}
 		_, says := rt.ForbidsPlain(x.Client)
@@ -242,6 +242,6 @@ func (rt *Table) AllowsChannel(peer wire.HostRank, l link.Link, t *Transport, pl
 		return !must
 	}
 	s, _ := rt.SecrecyTo(rt.World.Hosts[peer].Client)
-	r := rt.FirstOf(peer)
+	r := rt.FirstRankOf(peer)
 	return r >= 0 && rt.AllowsPlane(r, l) && s.MetBy(t)
 }

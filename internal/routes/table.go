@@ -39,10 +39,10 @@ type Transport struct {
 
 // Candidate is one possibility to reach a proc or a host.
 type Candidate struct {
-	T       *Transport
-	Address string
-	From    string
-	Plain   bool // to the port of IMPI's channels, if no data plane is pinned
+	Transport *Transport
+	Address   string
+	From      string
+	Plain     bool // to the port of IMPI's channels, if no data plane is pinned
 }
 
 // Machine reports whether its links do not leave a machine.
@@ -149,15 +149,15 @@ func (rt *Table) SiteName(client int) string {
 // ChannelResumable reports whether both hosts ask to resume the channel between them. Only hosts of
 // ours have cards, and in a job with other hosts none has.
 func (rt *Table) ChannelResumable(a, b wire.HostRank) bool {
-	ra, rb := rt.FirstOf(a), rt.FirstOf(b)
+	ra, rb := rt.FirstRankOf(a), rt.FirstRankOf(b)
 	return ra >= 0 && rb >= 0 && rt.Resumable(ra, rb)
 }
 
 // NoRank is the rank of no proc.
 const NoRank wire.WorldRank = -1
 
-// FirstOf returns the lowest rank of a host's procs, or NoRank.
-func (rt *Table) FirstOf(h wire.HostRank) wire.WorldRank {
+// FirstRankOf returns the lowest rank of a host's procs, or NoRank.
+func (rt *Table) FirstRankOf(h wire.HostRank) wire.WorldRank {
 	for r, p := range rt.World.Procs.All() {
 		if p.Host == h {
 			return r

@@ -32,7 +32,8 @@ func pair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// numbers writes numbers until stop is closed, in pieces of several sizes, and then their count and the end.
+// numbers writes numbers until stop is closed, in pieces of several sizes, and then their count and
+// the end.
 func numbers(t *testing.T, to io.Writer, stop <-chan struct{}) (wrote uint32) {
 	var b []byte
 	for i := 0; ; i++ {
@@ -78,8 +79,8 @@ func inOrder(t *testing.T, from io.Reader) (read uint32) {
 	}
 }
 
-// TestMoving: what two ends write to each other arrives in its order while their connection is carried on
-// by others, again and again, and those before are closed.
+// TestMoving: what two ends write to each other arrives in its order while their connection is
+// carried on by others, again and again, and those before are closed.
 func TestMoving(t *testing.T) {
 	a, b := pair(t)
 	near, far := NewMoving(a, nil), NewMoving(b, nil)

@@ -67,19 +67,19 @@ func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {
 }
 
 func (g *generator) surroundings(c *Case) {
-	c.Key, c.Direct = g.One(4), g.IntN(3) > 0 || g.strays
-	if g.One(3) && c.Direct {
+	c.Key, c.Direct = g.OneIn(4), g.IntN(3) > 0 || g.strays
+	if g.OneIn(3) && c.Direct {
 		c.DialFail = g.pick(0.1, 0.3, 0.5) // with more, hosts would not connect in time
 	}
-	if g.One(2) {
+	if g.OneIn(2) {
 		c.Chunk = g.Between(256, 16<<10)
 	}
 	for i := range c.Sites {
-		c.Sites[i].NoDirect = g.One(8) && c.Direct
+		c.Sites[i].NoDirect = g.OneIn(8) && c.Direct
 		g.routes(&c.Sites[i])
 	}
 	c.Links = g.links()
-	if g.One(4) && !g.strays {
+	if g.OneIn(4) && !g.strays {
 		c.Resume = &job.Resume{
 			Window: g.Between(200, 20_000),
 			Again:  time.Microsecond + g.upTo(20*time.Millisecond),
@@ -90,11 +90,11 @@ func (g *generator) surroundings(c *Case) {
 	if c.Resume != nil && c.Resume.Window%3 == 0 { // no random choice of its own, so that cases stay unchanged
 		c.Resume.Compress = 1 + c.Resume.Window%700
 	}
-	c.Boxes, c.OnDemand = g.One(2), g.One(2)
+	c.Boxes, c.OnDemand = g.OneIn(2), g.OneIn(2)
 	for i := range c.Sites {
-		c.Sites[i].NoOnDemand = c.OnDemand && c.Sites[i].Foreign == nil && g.One(6)
+		c.Sites[i].NoOnDemand = c.OnDemand && c.Sites[i].Foreign == nil && g.OneIn(6)
 	}
-	if c.Boards = g.One(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
+	if c.Boards = g.OneIn(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
 		c.oneHost()
 	}
 	switch { // last, so that the draws before do not depend on NoFaults
@@ -103,7 +103,7 @@ func (g *generator) surroundings(c *Case) {
 	case g.limits.NoFaults:
 	case g.strays:
 		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
-	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.One(4):
+	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.OneIn(4):
 		c.Faults = []job.Fault{g.fault(job.LoseHost)} // often a host whose parent is not the head
 	default:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
@@ -111,12 +111,12 @@ func (g *generator) surroundings(c *Case) {
 }
 
 func (g *generator) routes(s *job.Site) {
-	if s.Foreign != nil || !g.One(3) {
+	if s.Foreign != nil || !g.OneIn(3) {
 		return
 	}
 	s.Prefer = [][]string{nil, {job.Encrypted}, {job.Encrypted, job.Plain}, {job.Plain, job.Encrypted}}[g.IntN(4)]
-	s.Secret = g.One(4)
-	if g.One(3) {
+	s.Secret = g.OneIn(4)
+	if g.OneIn(3) {
 		s.Data = []string{"native-be", "native-le", "external32"}[g.IntN(3)]
 	}
 }
@@ -140,12 +140,12 @@ func (c *Case) oneHost() {
 
 // worlds draws jobs that meet. In every fourth case a root dies.
 func (g *generator) worlds(c *Case) {
-	death := g.One(4) && !g.limits.NoFaults || g.limits.deaths
+	death := g.OneIn(4) && !g.limits.NoFaults || g.limits.deaths
 	if death {
 		c.Program = script.GenerateDeath(g.T)
 	} else {
 		o := script.Options{DataLen: 1 << (4 + g.IntN(8)), Steps: 4 + g.IntN(max(1, g.limits.Steps-3))}
-		spawns := g.One(2) && !g.limits.deaths && g.limits.Procs > 3
+		spawns := g.OneIn(2) && !g.limits.deaths && g.limits.Procs > 3
 		for left := g.Between(2-oneIf(spawns), max(2, min(4, g.limits.Procs))-oneIf(spawns)); left > 0; left-- {
 			n := g.Between(1, max(1, min(3, g.limits.Procs-o.Procs-left+1-oneIf(spawns))))
 			o.Worlds, o.Procs = append(o.Worlds, n), o.Procs+n
@@ -164,20 +164,20 @@ func (g *generator) worlds(c *Case) {
 		p := &c.Sites[i].Params
 		p.DataLen = max(p.DataLen, 16)
 	}
-	c.Key, c.Direct, c.Links = g.One(4), g.IntN(4) > 0, g.links()
+	c.Key, c.Direct, c.Links = g.OneIn(4), g.IntN(4) > 0, g.links()
 	c.Chunk = 256 << g.IntN(7)
-	if g.One(2) {
+	if g.OneIn(2) {
 		c.Names = 1 + g.IntN(2)
 	}
 	c.Links.Worlds = g.link(time.Millisecond)
 	c.Links.Worlds.Lend = g.pick(0, 0.5)
-	if g.One(3) {
+	if g.OneIn(3) {
 		c.Links.Worlds.Uneven = g.Between(2, 40)
 	}
 	if d, _ := c.Program.Death(); d.Stopped { // the root may stop while it lends memory
 		c.Links.Worlds.Lend = 0
 	}
-	c.Boxes, c.Boards, c.OnDemand = g.One(2), g.One(2), g.One(2)
+	c.Boxes, c.Boards, c.OnDemand = g.OneIn(2), g.OneIn(2), g.OneIn(2)
 }
 
 func (g *generator) homes(worlds []int) (all []job.Site) {
@@ -246,15 +246,15 @@ func (g *generator) sites(c *Case) {
 		left = max(left, min(2, g.limits.Procs))
 	}
 	c.Sites = g.place(left, g.Between(1, 4), func(s *job.Site) {
-		if own := s.Params; g.One(3) {
+		if own := s.Params; g.OneIn(3) {
 			s.Params = g.params()
 			s.Params.XSize, s.Params.MaxLinear = own.XSize, own.MaxLinear
 		}
 	})
-	if g.One(3) { // the tree of its hosts is deep
+	if g.OneIn(3) { // the tree of its hosts is deep
 		c.Sites[0].Hosts = slices.Repeat([]int{1}, procsAt(c.Sites[:1]))
 	}
-	if g.One(3) {
+	if g.OneIn(3) {
 		g.makeForeign(c)
 	}
 }
@@ -297,16 +297,16 @@ func (g *generator) params() startup.Params {
 		p.HiWater = uint32(g.Between(1, 20))
 	}
 	p.AckMark = min(p.AckMark, p.HiWater)
-	if g.One(2) {
+	if g.OneIn(2) {
 		p.AckMark = uint32(g.Between(1, int(p.AckMark)))
 	}
-	if g.One(3) {
+	if g.OneIn(3) {
 		p.XSize = int32(g.Between(0, 300))
 	}
-	if g.One(3) {
+	if g.OneIn(3) {
 		p.MaxLinear = int32(g.Between(0, 5))
 	}
-	if g.One(4) {
+	if g.OneIn(4) {
 		p.TagUB = wire.Tag(g.Between(int(startup.MinTagUB), 1<<20))
 	}
 	return p
@@ -315,16 +315,16 @@ func (g *generator) params() startup.Params {
 // makeForeign makes some sites foreign, but never all.
 func (g *generator) makeForeign(c *Case) {
 	for i := range c.Sites[1:] {
-		if g.One(2) {
+		if g.OneIn(2) {
 			s := &c.Sites[i+1]
-			s.Foreign = &job.Foreign{Eager: g.One(2), Habits: g.One(2), FalseLen: g.One(2)}
-			if g.One(3) {
+			s.Foreign = &job.Foreign{Eager: g.OneIn(2), Habits: g.OneIn(2), FalseLen: g.OneIn(2)}
+			if g.OneIn(3) {
 				// Above all labels of ours, or among them.
 				extra := g.Between(0x50000000, 0x50000003)
 				s.Foreign.Extra = []wire.Label{wire.Label(extra), 0x60000000, 0x1150 + 0x400*wire.Label(extra%4)}
 			}
 			for _, l := range []wire.Label{wire.LabelDataLen, wire.LabelTagUB, wire.LabelAckMark, wire.LabelHiWater} {
-				if g.One(6) {
+				if g.OneIn(6) {
 					s.Foreign.Skip = append(s.Foreign.Skip, l)
 				}
 			}
@@ -338,7 +338,7 @@ func (g *generator) makeForeign(c *Case) {
 			}
 		}
 	}
-	if n := len(c.Sites); n > 1 && g.One(2) {
+	if n := len(c.Sites); n > 1 && g.OneIn(2) {
 		c.Sites[0], c.Sites[n-1] = c.Sites[n-1], c.Sites[0]
 	}
 }
@@ -347,10 +347,10 @@ func (g *generator) links() job.Links {
 	near, far := g.link(50*time.Microsecond), g.link(5*time.Millisecond)
 	far.Reset = g.pick(0, 0, 0.5, 1)
 	l := job.Links{Server: far, Proc: near, Channel: far, Direct: far}
-	if g.One(2) {
+	if g.OneIn(2) {
 		l.Direct = g.link(time.Millisecond)
 	}
-	if g.One(2) {
+	if g.OneIn(2) {
 		l.Server = g.link(10 * time.Millisecond)
 	}
 	for _, l := range []*kernel.LinkSpec{&l.Proc, &l.Direct} { // procs may lend what they send
@@ -364,7 +364,7 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 		Delay: g.upTo(slowest), Jitter: g.upTo(slowest),
 		Capacity: 64 << 10, Chop: g.pick(0, 0, 0.05, 0.3, 0.8),
 	}
-	if g.One(2) {
+	if g.OneIn(2) {
 		s.Capacity = g.Between(100, 5000)
 	}
 	return s
@@ -375,14 +375,14 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
 	}
-	if resumed && g.One(2) {
+	if resumed && g.OneIn(2) {
 		for range g.Between(1, 10) {
 			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall))
 		}
 		return all
 	}
-	if !g.One(3) {
-		if !resumed && g.One(6) {
+	if !g.OneIn(3) {
+		if !resumed && g.OneIn(6) {
 			all = append(all, g.fault(job.FailLate, job.CrashProc, job.CrashProc))
 		}
 		return all
@@ -394,7 +394,7 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 		}
 		all = append(all, g.fault(kinds...))
 	}
-	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.One(2) {
+	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.OneIn(2) {
 		all = append(all, g.fault(job.CrashProc)) // the sites report it to each other without the server
 	}
 	return all
@@ -405,9 +405,9 @@ func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
 	switch {
 	case f.Kind == job.FailLate:
-	case f.Kind == job.LoseHost && g.One(4): // before the host has connected, or soon after
+	case f.Kind == job.LoseHost && g.OneIn(4): // before the host has connected, or soon after
 		f.At = g.upTo(2 * time.Millisecond)
-	case g.One(3):
+	case g.OneIn(3):
 		f.At = g.upTo(200 * time.Millisecond)
 	default:
 		f.Event = uint64(g.Between(1, 100<<g.IntN(7)))

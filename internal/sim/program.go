@@ -14,7 +14,7 @@ func (g *generator) program(c *Case) *script.Program {
 	o := script.Options{
 		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.Between(1, max(1, g.limits.Steps>>g.IntN(4))),
 	}
-	if g.strays = g.One(16); g.strays {
+	if g.strays = g.OneIn(16); g.strays {
 		o.Steps = g.Between(1, 60)
 		o.Weights = script.Weights{Tokens: 10, Wildcards: 1, Pauses: 1}
 	}
@@ -29,7 +29,7 @@ func (g *generator) program(c *Case) *script.Program {
 func (g *generator) windows(c *Case, p *script.Program) {
 	foreign := slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil })
 	length := int(c.params().DataLen)
-	if foreign || !g.One(3) || length < 16 && !g.One(4) { // with tiny packets there would be too many
+	if foreign || !g.OneIn(3) || length < 16 && !g.OneIn(4) { // with tiny packets there would be too many
 		return
 	}
 	most := min(512, 4+length/2)

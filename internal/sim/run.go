@@ -62,7 +62,7 @@ func runTwisted(c *Case, trace int, twist func(x *execution)) *Verdict {
 func play(c *Case, trace int, twist func(x *execution)) (v *Verdict) {
 	v = &Verdict{Coverage: make(Coverage)}
 	k := kernel.New(c.Seed)
-	k.Keep(trace)
+	k.KeepTrace(trace)
 	defer func() {
 		if r := recover(); r != nil {
 			v.Failure = panicked(r)

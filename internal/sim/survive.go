@@ -10,8 +10,9 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// survivors draws two jobs that meet and go on without lost procs. Events of faults are counted from when all have
-// met; their procs and sites are counted over both worlds, and a cut is one of a link between them.
+// survivors draws two jobs that meet and go on without lost procs. Events of faults are counted
+// from when all have met; their procs and sites are counted over both worlds, and a cut is one of a
+// link between them.
 func (g *generator) survivors(c *Case) {
 	c.Program = script.GenerateRecover(g.T, g.limits.Procs)
 	for _, n := range c.Program.Worlds {
@@ -20,10 +21,10 @@ func (g *generator) survivors(c *Case) {
 			c.Sites, n = append(c.Sites, job.Site{Hosts: []int{here}}), n-here
 		}
 	}
-	c.Key, c.Direct, c.Links = g.One(4), true, g.links()
-	c.Chunk, c.Boxes = 256<<g.IntN(7), g.One(2)
+	c.Key, c.Direct, c.Links = g.OneIn(4), true, g.links()
+	c.Chunk, c.Boxes = 256<<g.IntN(7), g.OneIn(2)
 	c.Links.Worlds = g.link(time.Millisecond)
-	if g.One(3) {
+	if g.OneIn(3) {
 		c.Links.Worlds.Uneven = g.Between(2, 40)
 	}
 	if s, _ := c.Program.Recover(); s.Unseen || g.limits.NoFaults {
@@ -35,7 +36,7 @@ func (g *generator) survivors(c *Case) {
 			Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(7))),
 		}
 		c.Faults = append(c.Faults, f)
-		if f.Kind == job.CutLink && g.One(2) { // perhaps of the link on which the two ask each other
+		if f.Kind == job.CutLink && g.OneIn(2) { // perhaps of the link on which the two ask each other
 			f.Target, f.Event = g.IntN(64), f.Event+uint64(g.Between(1, 200))
 			c.Faults = append(c.Faults, f)
 		}
@@ -102,7 +103,8 @@ func (x *execution) lose(f job.Fault, silent bool) {
 	x.worlds[w].InjectFault(f)
 }
 
-// recovered judges jobs that go on without lost procs: those that are left have ended in order, with the same results.
+// recovered judges jobs that go on without lost procs: those that are left have ended in order,
+// with the same results.
 func (x *execution) recovered(all []job.Result) *Failure {
 	var left []bool
 	for w, r := range all {

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// TestSurviveSeeds runs seeds of jobs that meet and go on without lost procs, some of them twice; everything must have
-// happened.
+// TestSurviveSeeds runs seeds of jobs that meet and go on without lost procs, some of them twice;
+// everything must have happened.
 func TestSurviveSeeds(t *testing.T) {
 	s := Sweep{Count: 400, Workers: runtime.GOMAXPROCS(0), Twice: 16, Limits: Limits{Survive: true}}
 	if testing.Short() {

@@ -27,7 +27,7 @@ func newWatch(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*watch, er
 	want := c.wanted()
 	checker, err := check.New(want)
 	if err == nil && trace {
-		checker.Trace(func(from, to check.Endpoint, packet string) { k.Note("%v -> %v: %s", from, to, packet) })
+		checker.Trace(func(from, to check.Endpoint, packet string) { k.Tracef("%v -> %v: %s", from, to, packet) })
 	}
 	return &watch{k: k, c: c, want: want, checker: checker, links: make(map[*kernel.Link]int), cover: cover}, err
 }

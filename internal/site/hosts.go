@@ -17,7 +17,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Host is one IMPI host of the site, with the listeners for the channels and direct links of its procs.
+// Host is one IMPI host of the site, with the listeners for the channels and direct links of its
+// procs.
 type Host struct {
 	Config  config.Host
 	Index   int                 // among the hosts of the site
@@ -143,8 +144,8 @@ func (s *Site) Close() {
 // ErrPortTaken is wrapped when another process has the port of a host block.
 var ErrPortTaken = errors.New("the port is taken")
 
-// portError adds to a plugin's error about a port of the file whether the port is taken. The plugin says
-// no more than that the system has refused it.
+// portError adds to a plugin's error about a port of the file whether the port is taken. The plugin
+// says no more than that the system has refused it.
 func portError(err error, port uint16) error {
 	if failed, ok := errors.AsType[*transports.Error](err); port == 0 || !ok || failed.Code != transports.CodeResource {
 		return err

@@ -11,9 +11,10 @@ import (
 	"github.com/openimpi/impi/core/dynamic"
 )
 
-// machine names the kernel, the user and the network namespace of this process. Two processes with the
-// same name can reach each other by transports that do not leave a machine. It is a hash, as it goes to
-// other sites. If the kernel does not tell these things it is empty, which is equal to no other's.
+// machine names the kernel, the user and the network namespace of this process. Two processes with
+// the same name can reach each other by transports that do not leave a machine. It is a hash, as it
+// goes to other sites. If the kernel does not tell these things it is empty, which is equal to no
+// other's.
 func machine() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

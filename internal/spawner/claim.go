@@ -18,8 +18,8 @@ type claim struct {
 
 type granted struct {
 	claim
-	procs  []int // by command of the part
-	pieces []spawn.HostPart
+	procs     []int // by command of the part
+	hostParts []spawn.HostPart
 }
 
 func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int) (g *granted, r *spawn.Refusal) {
@@ -39,7 +39,7 @@ func (d *Spawner) claimSlots(ctx context.Context, part *spawn.Part, hosts []int)
 	case a.Refused != nil:
 		return nil, a.Refused
 	}
-	g.procs, g.pieces = a.Granted, a.Pieces
+	g.procs, g.hostParts = a.Granted, a.HostParts
 	return g, nil
 }
 
@@ -75,7 +75,7 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
 		})
 		x = <-answer
 	}
-	return result{Granted: x.Granted, Pieces: x.Pieces, Refused: x.Refused}
+	return result{Granted: x.Granted, HostParts: x.HostParts, Refused: x.Refused}
 }
 
 func (d *Spawner) procsOfHosts() (procs []int) {

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/routes"
 )
 
-// TestClaimThatComesLate: a claim whose host does not wait any more, and has said so before the claim
-// came, takes no slots.
+// TestClaimThatComesLate: a claim whose host does not wait any more, and has said so before the
+// claim came, takes no slots.
 func TestClaimThatComesLate(t *testing.T) {
 	site := &config.Site{Name: "alpha", Hosts: make([]config.Host, 2), Spawn: config.Spawn{Slots: 4}}
 	d := New(t.Context(), Settings{Routes: &routes.Table{Site: site}})
@@ -21,7 +21,7 @@ func TestClaimThatComesLate(t *testing.T) {
 	if a := ask(late); a.Refused == nil {
 		t.Errorf("%+v", a)
 	}
-	if taken, _ := d.Use(); taken != 0 {
+	if taken, _ := d.InUse(); taken != 0 {
 		t.Errorf("%d slots are taken", taken)
 	}
 	if a := ask(claim{Host: 1, Number: 2}); a.Refused != nil {

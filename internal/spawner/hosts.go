@@ -11,7 +11,7 @@ import (
 )
 
 // Nodes of a site's hosts ask each other by way of the head, in JSON. The node of the proc that
-// spawns gets slots from the head (claim), makes the host of each piece look for programs
+// spawns gets slots from the head (claim), makes the host of each host part look for programs
 // (prepare), start them (begin) and report when they are in Init (settled). Until then it can give
 // them up (end). When the procs of a host have ended, the host returns their slots to the head
 // (release) and reports why they have ended (over). A question to the node itself goes the same
@@ -78,13 +78,13 @@ func (x *failed) outcome() (o ending.Outcome) {
 }
 
 type result struct {
-	Number  int              `json:"number,omitempty"`
-	Head    string           `json:"head,omitempty"` // begin, at the first host of several: where it accepts the others
-	Granted []int            `json:"granted,omitempty"`
-	Pieces  []spawn.HostPart `json:"pieces,omitempty"`
-	Wait    bool             `json:"wait,omitempty"` // it is not settled yet: ask again
-	Refused *spawn.Refusal   `json:"refused,omitempty"`
-	Proc    int              `json:"proc,omitempty"` // the proc that has failed, among those of the client, from 1; 0: none
+	Number    int              `json:"number,omitempty"`
+	Head      string           `json:"head,omitempty"` // begin, at the first host of several: where it accepts the others
+	Granted   []int            `json:"granted,omitempty"`
+	HostParts []spawn.HostPart `json:"pieces,omitempty"`
+	Wait      bool             `json:"wait,omitempty"` // it is not settled yet: ask again
+	Refused   *spawn.Refusal   `json:"refused,omitempty"`
+	Proc      int              `json:"proc,omitempty"` // the proc that has failed, among those of the client, from 1; 0: none
 
 	what *Local // of prepare, at this node
 }
@@ -152,7 +152,7 @@ func (e *hostRequest) check() *spawn.Refusal {
 }
 
 func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
-	at := place{e.Claim, e.At}
+	at := hostClaim{e.Claim, e.At}
 	switch e.Do {
 	case doNumber:
 		d.mu.Lock()
@@ -175,7 +175,7 @@ func (d *Spawner) do(ctx context.Context, e *hostRequest) (a result) {
 		d.withSlots(func() { d.slots.Withdraw(e.Claim) })
 		return a
 	case doOver:
-		if h := d.pieceAt(at); h != nil {
+		if h := d.hostPartOf(at); h != nil {
 			h.isGone(e.Failure)
 		}
 		return a
@@ -230,7 +230,7 @@ func (d *Spawner) check(s *start, host int) bool {
 	return len(x.Procs) == len(x.Hosts) && x.Self >= 0 && x.Self < len(x.Hosts) && x.Hosts[x.Self] == host && len(x.Secret) == secretSize && (x.Self == 0) == (x.Head == "")
 }
 
-func (d *Spawner) preparedAt(at place) *Local {
+func (d *Spawner) preparedAt(at hostClaim) *Local {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.parts[at]

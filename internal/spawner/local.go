@@ -17,12 +17,12 @@ import (
 // Local is the part of a spawned world on one host of this site: procs with a node of their own.
 // That node is in the process of the site's node and uses its output and its transports.
 type Local struct {
-	place    // where its slots are
-	spawner  *Spawner
-	part     *spawn.Part
-	host     config.Host
-	programs []config.Program // by command
-	granted  []int            // number of procs, by command
+	hostClaim // where its slots are
+	spawner   *Spawner
+	part      *spawn.Part
+	host      config.Host
+	programs  []config.Program // by command
+	granted   []int            // number of procs, by command
 
 	of *world // the world of this part, if a proc of this node has spawned it
 
@@ -53,8 +53,8 @@ type start struct {
 	Hosts   *clientHosts `json:"hosts,omitempty"` // hosts of the client; nil: it has one
 }
 
-// clientHosts are the hosts of a client of a spawned world, which have a node each. The first one is
-// their head.
+// clientHosts are the hosts of a client of a spawned world, which have a node each. The first one
+// is their head.
 type clientHosts struct {
 	Hosts  []int  `json:"hosts"` // their numbers in the site; one of them may be there several times
 	Procs  []int  `json:"procs"`
@@ -99,9 +99,9 @@ func (p *Local) Inherit(o ending.Outcome) {
 
 // prepare looks for the programs of a part on a host that this node runs. elsewhere means that
 // another site asks for the part. begin or end must be called afterwards.
-func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *spawn.Refusal) {
+func (d *Spawner) prepare(at hostClaim, part *spawn.Part, elsewhere bool) (*Local, *spawn.Refusal) {
 	own := d.Routes.Site.Hosts
-	p := &Local{place: at, spawner: d, part: part, host: own[min(at.at, len(own)-1)]}
+	p := &Local{hostClaim: at, spawner: d, part: part, host: own[min(at.at, len(own)-1)]}
 	for i := range part.Commands {
 		c := &part.Commands[i]
 		program, problem := programOf(d.Routes.Site, c, elsewhere)
@@ -115,7 +115,7 @@ func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if h := d.pieces[at]; h != nil && at.Host == d.Self {
+	if h := d.hostParts[at]; h != nil && at.Host == d.Self {
 		p.of = h.of
 	}
 	d.parts[at] = p
@@ -125,7 +125,7 @@ func (d *Spawner) prepare(at place, part *spawn.Part, elsewhere bool) (*Local, *
 func (d *Spawner) release(p *Local) {
 	d.mu.Lock()
 	delete(d.running, p)
-	delete(d.parts, p.place)
+	delete(d.parts, p.hostClaim)
 	d.mu.Unlock()
 	d.tellHost(0, &hostRequest{Do: doRelease, Claim: p.claim, At: p.at})
 }
@@ -204,8 +204,8 @@ func (p *Local) leave() {
 // Cluster returns this host's place among those of its client, or nil if there is no other host.
 func (p *Local) Cluster() *Cluster { return p.cluster }
 
-// whyEnded says why the procs, which have ended, were not all in Init, and which proc of the client is
-// to blame, if one is: its number at the site, counted from 1.
+// whyEnded says why the procs, which have ended, were not all in Init, and which proc of the client
+// is to blame, if one is: its number at the site, counted from 1.
 func (p *Local) whyEnded() (*spawn.Refusal, int) {
 	f := p.outcome.Failure
 	if f == nil {

@@ -85,9 +85,9 @@ func (s *Parents) ProcEnded(p *procs.Proc) {
 	s.withWorlds(func() { s.worlds.ProcEnded(p) })
 }
 
-// Heard handles a message of a proc. It returns false for a message that is not about spawned
-// procs.
-func (s *Parents) Heard(p *procs.Proc, x wireup.Message) bool {
+// HandleMessage handles a message of a proc. It returns false for a message that is not about
+// spawned procs.
+func (s *Parents) HandleMessage(p *procs.Proc, x wireup.Message) bool {
 	switch {
 	case x.Meeting == nil:
 		return false
@@ -143,7 +143,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 	s.meet.BeginFor(p, wireup.KindSpawned, x.Request, mpierr.Spawn, work)
 }
 
-// startWorld starts a world and waits until its procs are in Init. If the attempt is refused,
+// startWorld starts a world and waits until its procs are in Init. If the transaction is refused,
 // nothing is left of it. It returns the world's name.
 func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Transaction) string {
 	w := &world{Transaction: t, parents: s}
@@ -157,12 +157,12 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Transact
 	log := s.meet.Log
 	if r != nil {
 		t.Refuse(r)
-		log.Debug("procs could not be spawned", "world", w.name, "for", p.Who(), "reason", r.Reason)
+		log.Debug("procs could not be spawned", "world", w.name, "for", p.ID(), "reason", r.Reason)
 		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
 		w.giveUp(ending.EndedByParents("it could not be spawned: " + r.Reason))
 		return w.name
 	}
-	log.Debug("procs are spawned", "world", w.name, "for", p.Who())
+	log.Debug("procs are spawned", "world", w.name, "for", p.ID())
 	open := s.meet.PortIsOpen(w.Port)
 	s.withWorlds(func() {
 		s.of[&w.World] = w
@@ -189,7 +189,7 @@ func (s *Parents) follow(w *world) {
 	case end.TooEarly:
 		log.Debug("a spawned world has ended too early", "world", w.name, "reason", end.Reason)
 	case end.Fails:
-		o.Failure = ending.SpawnedFailed(w.name, w.Spawner.Who().String(), f)
+		o.Failure = ending.SpawnedFailed(w.name, w.Spawner.ID().String(), f)
 		s.Inherit(o)
 	case end.ReportOnly:
 		log.Warn("a spawned world that had disconnected from its parents has failed", "world", w.name, "problem", f.Text)

@@ -66,8 +66,8 @@ type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// lookUp resolves a name that no host of the job has, and adds it to the names of the hosts that have
-// one of its addresses.
+// lookUp resolves a name that no host of the job has, and adds it to the names of the hosts that
+// have one of its addresses.
 func lookUp(ctx context.Context, from resolver, j *spawn.Job, name string) {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || slices.Contains(j.Names, name) {
 		return
@@ -115,8 +115,8 @@ func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 		}
 		j.Sites = append(j.Sites, s)
 	}
-	if d.Offers != nil {
-		for _, x := range d.Offers.List() {
+	if d.SpareSites != nil {
+		for _, x := range d.SpareSites.List() {
 			site := spawn.Site{Name: x.Name}
 			for _, h := range x.Hosts { // lookUp adds names
 				site.Hosts = append(site.Hosts, spawn.Host{Addresses: h.Addresses, Names: slices.Clone(h.Names)})

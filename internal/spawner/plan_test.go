@@ -23,8 +23,8 @@ func (n *names) LookupNetIP(_ context.Context, _, host string) (all []netip.Addr
 	return all, nil
 }
 
-// TestLookUp: a name that the file does not have is that of the hosts with its address, of any site;
-// names and addresses that the job knows are not looked up.
+// TestLookUp: a name that the file does not have is that of the hosts with its address, of any
+// site; names and addresses that the job knows are not looked up.
 func TestLookUp(t *testing.T) {
 	host := func(a string, names ...string) spawn.Host {
 		return spawn.Host{Addresses: []netip.Addr{netip.MustParseAddr(a)}, Names: names}

@@ -78,8 +78,8 @@ func findSpawned(dir, name, folders string) (path, problem string) {
 	return "", fmt.Sprintf("there is no program %q in %s, its path", name, folders)
 }
 
-// addEnv adds the variables of the info key env, a line NAME=value for each. Other sites must not set
-// any: with a variable such as LD_PRELOAD they could make an allowed program run any code.
+// addEnv adds the variables of the info key env, a line NAME=value for each. Other sites must not
+// set any: with a variable such as LD_PRELOAD they could make an allowed program run any code.
 func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 	if env == "" {
 		return ""
@@ -92,7 +92,7 @@ func addEnv(p *config.Program, env string, elsewhere bool) (problem string) {
 	}
 	for line := range strings.Lines(env) {
 		name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
-		if !ok || name == "" || procs.Private(name) || strings.ContainsRune(line, 0) {
+		if !ok || name == "" || procs.IsPrivateVariable(name) || strings.ContainsRune(line, 0) {
 			return fmt.Sprintf("env has %q, which is no NAME=value that a proc can have", line)
 		}
 		p.Env[name] = value

@@ -64,7 +64,7 @@ func (d *Spawner) request(ctx context.Context, part *spawn.PlacedPart) (*remote,
 		return refuse("cannot ask %s: %v", peer, err)
 	}
 	ctx, p.cancel = context.WithCancel(ctx)
-	p.node.Most = maxMessage
+	p.node.MaxSize = maxMessage
 	if p.node.Blocking, err = dial.NewBlocking(ctx, p.link); err != nil {
 		p.close()
 		return refuse("%v", err)
@@ -95,7 +95,7 @@ func (d *Spawner) ofSpare(ctx context.Context, p *remote) (err error) {
 		}
 		limit = cmp.Or(given, limit)
 	}
-	p.link, p.ended, err = d.Offers.Link(ctx, p.part.Spare, limit)
+	p.link, p.ended, err = d.SpareSites.Link(ctx, p.part.Spare, limit)
 	return err
 }
 
@@ -115,26 +115,26 @@ func (d *Spawner) dial(ctx context.Context, to wire.ClientRank) (link.Link, erro
 	job := d.Routes.World
 	local, peer := routes.FirstProc(d.Routes), job.Clients[to].FirstProc
 	var reasons []string
-	for _, w := range d.Routes.Candidates(local, peer, d.Procs.Of(local).Address()) {
+	for _, w := range d.Routes.Candidates(local, peer, d.Procs.OfRank(local).Address()) {
 		hello := dynamic.Hello{Spawn: true, Src: wire.WorldRank(job.Procs.At(local).Host), Dst: wire.WorldRank(job.Procs.At(peer).Host)}
-		l, err := dial.Greeted(ctx, job.Token, d.Routes.Pinned(w.T, peer), &hello, w)
+		l, err := dial.DialAndGreet(ctx, job.Token, d.Routes.Pinned(w.Transport, peer), &hello, w)
 		if err == nil {
 			return l, nil
 		}
-		reasons = append(reasons, fmt.Sprintf("%s: %v", w.T.Name, err))
+		reasons = append(reasons, fmt.Sprintf("%s: %v", w.Transport.Name, err))
 	}
 	switch {
 	case !job.AllOwn:
 		return nil, errForeign
 	case reasons == nil:
-		return nil, errNoWay
+		return nil, errNoCandidate
 	}
 	return nil, errors.New(strings.Join(reasons, "; "))
 }
 
 var errForeign = errors.New("in a job with a site of another MPI, procs spawn at their own site only")
 
-var errNoWay = errors.New("no transport is common to both sites, or the route has direct = false")
+var errNoCandidate = errors.New("no transport is common to both sites, or the route has direct = false")
 
 func (p *remote) begin(s start) error {
 	p.begun = true

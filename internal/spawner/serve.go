@@ -14,12 +14,12 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Judge decides about a request of another node. It is accepted from other sites of the job, on links
-// that their procs may have.
+// Judge decides about a request of another node. It is accepted from other sites of the job, on
+// links that their procs may have.
 func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) dynamic.Verdict {
 	job, from := d.Routes.World, routes.NoRank
 	if hello.Src >= 0 && int(hello.Src) < len(job.Hosts) {
-		from = d.Routes.FirstOf(wire.HostRank(hello.Src))
+		from = d.Routes.FirstRankOf(wire.HostRank(hello.Src))
 	}
 	switch {
 	case from == routes.NoRank, job.Procs.At(from).Client == job.Self:
@@ -42,7 +42,7 @@ func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) 
 	if err != nil {
 		return
 	}
-	node := dial.Messages{Blocking: b, Most: maxMessage}
+	node := dial.Messages{Blocking: b, MaxSize: maxMessage}
 	if part == nil {
 		part = &spawn.Part{}
 		if err := node.Read(part); err != nil {
@@ -74,7 +74,7 @@ func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) 
 }
 
 // reserveFor gets slots for what another site asks for.
-func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (pieces, spawn.Reply) {
+func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (hostParts, spawn.Reply) {
 	if r := wanted.Check(); r != nil {
 		return nil, spawn.Reply{Refused: r}
 	}
@@ -87,7 +87,7 @@ func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (pieces, s
 
 // watch waits until the procs are in Init, or says why they are not; if the other node ends the
 // link before that, they are ended.
-func (all pieces) watch(ctx context.Context, world string, l link.Link) *spawn.Refusal {
+func (all hostParts) watch(ctx context.Context, world string, l link.Link) *spawn.Refusal {
 	within, settled := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()

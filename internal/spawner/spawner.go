@@ -34,9 +34,9 @@ type Settings struct {
 	ProcsFor func(host int) int  // number of procs of the job on a host; nil if Hosts is
 	Present  func(host int) bool // whether a host is still there, at the first one; nil if Hosts is
 
-	// Offers are the spare sites, which spawns ask for procs. SpareTaken is called, at the node of
+	// SpareSites are the spare sites, which spawns ask for procs. SpareTaken is called, at the node of
 	// a spare site, when the number of spawned procs may have changed; at other nodes it is nil.
-	Offers     *spares.SpareSites
+	SpareSites *spares.SpareSites
 	SpareTaken func()
 
 	// Ask sends a question to the spawner of another host's node, and returns its Answer.
@@ -68,20 +68,20 @@ type Spawner struct {
 	tasks *lifetime.Group // parts that run, and worlds that procs here have spawned, which end with it
 	stop  context.CancelCauseFunc
 
-	mu      sync.Mutex
-	worlds  int    // number spawned at the site so far, at its first host
-	claims  uint64 // number made here so far
-	slots   spawn.Slots[claim]
-	asked   map[claim]chan spawn.SlotAnswer[claim] // claims that wait for slots
-	parts   map[place]*Local                       // parts that this node runs, for its own or other nodes' claims
-	pieces  map[place]*piece                       // pieces at all hosts for which this node has claimed slots
-	running map[*Local]struct{}
-	alarm   lifetime.Alarm // at the slots' deadline
+	mu        sync.Mutex
+	worlds    int    // number spawned at the site so far, at its first host
+	claims    uint64 // number made here so far
+	slots     spawn.Slots[claim]
+	asked     map[claim]chan spawn.SlotAnswer[claim] // claims that wait for slots
+	parts     map[hostClaim]*Local                   // parts that this node runs, for its own or other nodes' claims
+	hostParts map[hostClaim]*hostPart                // host parts at all hosts for which this node has claimed slots
+	running   map[*Local]struct{}
+	alarm     lifetime.Alarm // at the slots' deadline
 }
 
 // New makes the spawner of a site. What it starts ends when ctx does.
 func New(ctx context.Context, s Settings) *Spawner {
-	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[place]*Local), pieces: make(map[place]*piece), running: make(map[*Local]struct{})}
+	d := &Spawner{Settings: s, asked: make(map[claim]chan spawn.SlotAnswer[claim]), parts: make(map[hostClaim]*Local), hostParts: make(map[hostClaim]*hostPart), running: make(map[*Local]struct{})}
 	d.slots = spawn.Slots[claim]{Site: s.Routes.Site.Name, Total: s.Routes.Site.Spawn.Slots, Leaving: d.leaving}
 	ctx, d.stop = context.WithCancelCause(ctx)
 	d.tasks = lifetime.NewGroup(ctx)
@@ -91,8 +91,8 @@ func New(ctx context.Context, s Settings) *Spawner {
 // Stop ends everything that was spawned here.
 func (d *Spawner) Stop(why error) { d.stop(why) }
 
-// goesOn is how long spawned worlds may take to end with their parents before the operator is told that
-// they go on.
+// goesOn is how long spawned worlds may take to end with their parents before the operator is told
+// that they go on.
 const goesOn = time.Second
 
 // Wait waits for the end of all that was spawned here. Nothing is started after that. Before that
@@ -124,8 +124,9 @@ func (d *Spawner) nodes() (list []Node) {
 	return list
 }
 
-// Use returns how many of the slots of this node are taken, and how many parts of worlds run here.
-func (d *Spawner) Use() (slots, parts int) {
+// InUse returns how many of the slots of this node are taken, and how many parts of worlds run
+// here.
+func (d *Spawner) InUse() (slots, parts int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.slots.Taken(), len(d.running)

@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/routes"
 )
 
-// part is what one site starts of a world: pieces at this site, a remote at another one.
+// part is what one site starts of a world: host parts at this site, a remote at another one.
 type part interface {
 	begin(start) error       // as a client of the world
 	settled() *spawn.Refusal // waits until the procs are in Init, or returns why they are not
@@ -29,8 +29,8 @@ type world struct {
 	*spawn.Transaction
 	parents *Parents
 	name    string
-	parts   []part // by client
-	own     pieces // of the parts: what hosts of this site start
+	parts   []part    // by client
+	own     hostParts // of the parts: what hosts of this site start
 	server  Server
 
 	ctx    context.Context // ends when its procs are in Init
@@ -58,7 +58,7 @@ func (w *world) start(parent string) *spawn.Refusal {
 	if r != nil {
 		return r
 	}
-	w.Follow(plan)
+	w.SetPlan(plan)
 	for p, ok := w.Next(); ok; p, ok = w.Next() {
 		if r := w.reserve(p); r != nil {
 			return r
@@ -98,7 +98,7 @@ func (d *Spawner) siteOf(p *spawn.PlacedPart) string {
 // reserve gets slots for a part. They are given back if the world does not take the answer.
 func (w *world) reserve(p *spawn.PlacedPart) *spawn.Refusal {
 	var of part
-	var own pieces
+	var own hostParts
 	var a spawn.Reply
 	if d := w.parents.spawner; p.Client == d.Routes.World.Self {
 		own, a = d.reserve(w.ctx, &p.Part, p.Hosts, w)
@@ -111,7 +111,7 @@ func (w *world) reserve(p *spawn.PlacedPart) *spawn.Refusal {
 	case !w.Answered(p, a):
 		of.end(nil)
 	case int(p.NewClient) < len(w.parts): // it is of the same client as the part before it
-		w.parts[p.NewClient] = append(w.parts[p.NewClient].(pieces), own...)
+		w.parts[p.NewClient] = append(w.parts[p.NewClient].(hostParts), own...)
 		w.own = append(w.own, own...)
 	default:
 		w.parts = append(w.parts, of)
@@ -128,7 +128,7 @@ func (w *world) serve(order *start) (err error) {
 	order.Key = binary.BigEndian.Uint64(key[:])
 	at := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	for _, p := range w.parts {
-		if own, is := p.(pieces); !is || !own[0].here() { // the client's node is elsewhere
+		if own, is := p.(hostParts); !is || !own[0].here() { // the client's node is elsewhere
 			at = root.Hosts[0].Address
 		}
 	}
@@ -162,7 +162,7 @@ func (w *world) awaitInit() *spawn.Refusal {
 			if r != nil {
 				return r
 			}
-			w.InInit()
+			w.PartInInit()
 		case <-w.ctx.Done():
 			return spawn.Refuse(-1, "the job of the parents is ending")
 		}

@@ -57,13 +57,13 @@ const (
 )
 
 type options struct {
-	*links.Choice
+	*links.Selection
 	json, here, watch bool
 	every             time.Duration
 }
 
 func newCommand(name, help string) (*cmdline.Command, *options) {
-	o := &options{Choice: links.NewChoice()}
+	o := &options{Selection: links.NewSelection()}
 	c := &cmdline.Command{Name: name, Help: help, Flags: cmdline.NewFlags()}
 	o.AddFlags(c)
 	o.AddPIDAndDeadline(c)
@@ -95,7 +95,7 @@ func Command() *cmdline.Command {
 func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
 	if !o.watch {
 		if o.every != 0 {
-			return 0, cmdline.Wrong(errors.New("-every is for -watch"))
+			return 0, cmdline.UsageError(errors.New("-every is for -watch"))
 		}
 		return o.show(o.ask(), out, "")
 	}
@@ -172,7 +172,7 @@ func (o *options) ask() *Report {
 	all := AskNodes(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range all {
-		if o.Wants(&j.Job) {
+		if o.Includes(&j.Job) {
 			r.Jobs = append(r.Jobs, j)
 		}
 	}
@@ -211,7 +211,7 @@ func Describe(x *links.Proc) (state, what string) {
 
 func (r *Report) status() int {
 	for _, j := range r.Jobs {
-		if slices.ContainsFunc(j.Sites, func(s links.Part) bool { return s.Problem != "" }) {
+		if slices.ContainsFunc(j.Sites, func(s links.SiteState) bool { return s.Problem != "" }) {
 			return statusPartial
 		}
 	}

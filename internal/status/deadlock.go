@@ -20,18 +20,18 @@ type Deadlock struct {
 	For   time.Duration `json:"for_ns"`          // the shortest of the waits
 	Cycle []int         `json:"cycle,omitempty"` // ranks, each waits for the next one, the last for the first; empty: no cycle
 
-	// Untold is the number of pairs of procs that no node reports, as there are too many: messages
-	// may be under way between them.
-	Untold int `json:"pairs_not_told,omitempty"`
+	// UnreportedPairs is the number of pairs of procs that no node reports, as there are too many:
+	// messages may be under way between them.
+	UnreportedPairs int `json:"pairs_not_told,omitempty"`
 
 	// Jobs are the names of several jobs that wait for each other, if it is a deadlock over their
 	// worlds. Across is then the cycle. What is under way between the worlds is not known.
-	Jobs   []string `json:"jobs,omitempty"`
-	Across []Step   `json:"cycle_over_worlds,omitempty"`
+	Jobs         []string      `json:"jobs,omitempty"`
+	WaitingProcs []WaitingProc `json:"cycle_over_worlds,omitempty"`
 }
 
-// findDeadlock returns the deadlock of a job, or nil if there is none, a proc was not asked, or the job is
-// about to end.
+// findDeadlock returns the deadlock of a job, or nil if there is none, a proc was not asked, or the
+// job is about to end.
 func findDeadlock(j *links.Job) *Deadlock {
 	if ends(j) {
 		return nil
@@ -64,7 +64,7 @@ func findDeadlock(j *links.Job) *Deadlock {
 	if len(procs) == 0 || len(procs) != size || leaving == size { // if all are in Finalize, the job ends
 		return nil
 	}
-	d := &Deadlock{For: -1, Cycle: cycle(procs), Untold: j.Left}
+	d := &Deadlock{For: -1, Cycle: cycle(procs), UnreportedPairs: j.Left}
 	for _, b := range procs {
 		if d.For < 0 || b.Time < d.For {
 			d.For = b.Time
@@ -73,11 +73,11 @@ func findDeadlock(j *links.Job) *Deadlock {
 	return d
 }
 
-// ends reports whether a job is about to end, so that those who wait will be told or killed: procs have
-// passed MPI_Finalize, or one has ended without which the job does not go on. Where it does
+// ends reports whether a job is about to end, so that those who wait will be told or killed: procs
+// have passed MPI_Finalize, or one has ended without which the job does not go on. Where it does
 // (survive = true), such a proc is lost.
 func ends(j *links.Job) bool {
-	return slices.ContainsFunc(j.Sites, func(s links.Part) bool {
+	return slices.ContainsFunc(j.Sites, func(s links.SiteState) bool {
 		return s.Phase == links.PhaseEnding || slices.ContainsFunc(s.Ranks, func(p links.Proc) bool { return p.State == links.ProcEnded })
 	})
 }
@@ -139,9 +139,9 @@ func waitsForOtherWorlds(b *links.Blocked) bool {
 	return slices.ContainsFunc(b.Calls, waitsElsewhere) || slices.ContainsFunc(b.Partners, func(p links.Partner) bool { return p.OtherWorld })
 }
 
-// locksAreHeld reports whether all locks of windows that a proc waits for are held by others, as their own
-// procs say: otherwise the question or the answer is under way. If the proc does not name all, one is
-// enough for a proc in a single call, which needs them all.
+// locksAreHeld reports whether all locks of windows that a proc waits for are held by others, as
+// their own procs say: otherwise the question or the answer is under way. If the proc does not name
+// all, one is enough for a proc in a single call, which needs them all.
 func locksAreHeld(rank int, b *links.Blocked, procs map[int]*links.Blocked) bool {
 	wanted, left := make(map[int]int), b.Left > 0
 	for _, p := range b.Partners {

@@ -17,8 +17,8 @@ type WaitsForOtherJobs struct {
 	Worlds []string `json:"worlds,omitempty"` // those that these ranks have links to, with the job's name if it is among those asked
 }
 
-// findElsewhere returns nil if a proc does not wait, was not asked, or none waits for other worlds. names has
-// the names of jobs by their worlds.
+// findElsewhere returns nil if a proc does not wait, was not asked, or none waits for other worlds.
+// names has the names of jobs by their worlds.
 func findElsewhere(j *links.Job, names map[string]string) *WaitsForOtherJobs {
 	if ends(j) {
 		return nil
@@ -59,7 +59,8 @@ func findElsewhere(j *links.Job, names map[string]string) *WaitsForOtherJobs {
 	return &e
 }
 
-// String returns a text for people, the rest of a sentence that begins with "whether that is a deadlock depends on".
+// String returns a text for people, the rest of a sentence that begins with "whether that is a
+// deadlock depends on".
 func (e *WaitsForOtherJobs) String() string {
 	worlds := "other worlds"
 	switch {

@@ -8,7 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// TestElsewhere: where all procs wait and some of them for other worlds, it is said what a deadlock depends on.
+// TestElsewhere: where all procs wait and some of them for other worlds, it is said what a deadlock
+// depends on.
 func TestElsewhere(t *testing.T) {
 	long := 3 * time.Second
 	away := links.Partner{What: "recv", OtherWorld: true}
@@ -38,7 +39,7 @@ func TestElsewhere(t *testing.T) {
 		}
 	}
 	apart := job(waits(0, "MPI_Recv", long, away))
-	apart.Sites = append(apart.Sites, links.Part{Site: links.Site{Name: "beta", First: 1, Procs: 1}})
+	apart.Sites = append(apart.Sites, links.SiteState{Site: links.Site{Name: "beta", First: 1, Procs: 1}})
 	if e := findElsewhere(apart, nil); e != nil {
 		t.Errorf("%v, though a site was not asked", e)
 	}

@@ -38,7 +38,8 @@ func (e *Ended) String() string {
 	return fmt.Sprintf("job %s is gone; how it has ended is not known here: its launcher's output and exit status say it", e.Name)
 }
 
-// follower asks the nodes of jobs how these end. A node tells it only to those that ask when it ends.
+// follower asks the nodes of jobs how these end. A node tells it only to those that ask when it
+// ends.
 type follower struct {
 	await func(ctx context.Context, id string) *links.Ending
 	jobs  map[string]*followed // by jobName
@@ -120,7 +121,8 @@ func (f *follower) begin(id string) *followed {
 	return x
 }
 
-// conclude says how a job that is gone has ended: as a node has told it, or as the last look shows it.
+// conclude says how a job that is gone has ended: as a node has told it, or as the last look shows
+// it.
 func (x *followed) conclude() Ended {
 	e := Ended{Name: x.last.Name, ID: x.last.ID}
 	limit := answerLimit

@@ -54,8 +54,8 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestEndedOfSeveral: a job that has its ID now has not ended, and one of two that has ended is told beside the
-// other one.
+// TestEndedOfSeveral: a job that has its ID now has not ended, and one of two that has ended is
+// told beside the other one.
 func TestEndedOfSeveral(t *testing.T) {
 	f := newFollower(func(context.Context, string) *links.Ending { return &links.Ending{} })
 	defer f.close()

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Step is a proc of one of several worlds that wait for each other.
-type Step struct {
+// WaitingProc is a proc of one of several worlds that wait for each other.
+type WaitingProc struct {
 	Job  string `json:"job"` // name
 	ID   string `json:"id"`
 	Rank int    `json:"rank"`
@@ -19,9 +19,10 @@ type Step struct {
 // at is a proc of a job, by the job's place in a list.
 type at struct{ job, rank int }
 
-// findJoint sets the deadlock of jobs whose procs wait for each other over the bounds of their worlds.
-// There is none unless every proc of all of them has waited for so long (least), only for procs that
-// are known by name, all of which are in these jobs, and nothing is known to be under way.
+// findJoint sets the deadlock of jobs whose procs wait for each other over the bounds of their
+// worlds. There is none unless every proc of all of them has waited for so long (least), only for
+// procs that are known by name, all of which are in these jobs, and nothing is known to be under
+// way.
 func findJoint(jobs []Job, least time.Duration) {
 	known := make(map[string]int) // by world
 	for i := range jobs {
@@ -37,7 +38,7 @@ func findJoint(jobs []Job, least time.Duration) {
 	}
 	for i := range jobs {
 		if group := together(i, waits, known); len(group) > 1 && jobs[i].Deadlock == nil && !connecting(jobs, group, known, least) {
-			d := &Deadlock{For: -1, Across: cycleAcross(group, jobs, waits, known)}
+			d := &Deadlock{For: -1, WaitingProcs: cycleAcross(group, jobs, waits, known)}
 			for _, k := range group {
 				d.Jobs = append(d.Jobs, jobs[k].Name)
 				for _, b := range waits[k] {
@@ -53,8 +54,8 @@ func findJoint(jobs []Job, least time.Duration) {
 	}
 }
 
-// waitsForNamed returns what all procs of a job wait for, or nil if one does not, or may be woken by
-// procs that it does not name. findElsewhere has found that all are there.
+// waitsForNamed returns what all procs of a job wait for, or nil if one does not, or may be woken
+// by procs that it does not name. findElsewhere has found that all are there.
 func waitsForNamed(j *links.Job, least time.Duration) map[int]*links.Blocked {
 	procs := make(map[int]*links.Blocked)
 	leaving := 0
@@ -85,7 +86,7 @@ func waitsForNamed(j *links.Job, least time.Duration) map[int]*links.Blocked {
 	if leaving == len(procs) || len(underWay(j)) > 0 {
 		return nil
 	}
-	if hosts, more := Beyond(j); more {
+	if hosts, more := LinksOfHosts(j); more {
 		untold := 0
 		if len(betweenHosts(hosts, &untold)) > 0 || untold > 0 {
 			return nil
@@ -124,9 +125,10 @@ func together(first int, waits []map[int]*links.Blocked, known map[string]int) [
 // settled is how old a link between worlds is at least, or its end, for both ends to know of it.
 const settled = 3 * time.Second
 
-// connecting reports whether a link between procs of some jobs and other worlds is being made or asked for again,
-// or may be about to: one that was made or has ended just now, or that only one end has. Procs that outlive
-// the loss of others ask for another link in the place of a lost one, and wait meanwhile as they did.
+// connecting reports whether a link between procs of some jobs and other worlds is being made or
+// asked for again, or may be about to: one that was made or has ended just now, or that only one
+// end has. Procs that outlive the loss of others ask for another link in the place of a lost one,
+// and wait meanwhile as they did.
 func connecting(jobs []Job, group []int, known map[string]int, least time.Duration) bool {
 	return slices.ContainsFunc(group, func(i int) bool {
 		return len(jobs[i].WorldLinks) >= links.MaxViews || slices.ContainsFunc(jobs[i].WorldLinks, func(l links.WorldLink) bool {
@@ -146,9 +148,9 @@ func connecting(jobs []Job, group []int, known map[string]int, least time.Durati
 	})
 }
 
-// cycleAcross returns procs each of which waits for the next one, and the last one for the first, or nil
-// if only receives from any source close the circle.
-func cycleAcross(group []int, jobs []Job, waits []map[int]*links.Blocked, known map[string]int) (steps []Step) {
+// cycleAcross returns procs each of which waits for the next one, and the last one for the first,
+// or nil if only receives from any source close the circle.
+func cycleAcross(group []int, jobs []Job, waits []map[int]*links.Blocked, known map[string]int) (steps []WaitingProc) {
 	next := func(x at) (list []at) {
 		b := waits[x.job][x.rank]
 		if b == nil {
@@ -177,7 +179,7 @@ func cycleAcross(group []int, jobs []Job, waits []map[int]*links.Blocked, known 
 	}
 	slices.SortFunc(begin, func(a, b at) int { return slices.Compare([]int{a.job, a.rank}, []int{b.job, b.rank}) })
 	for _, x := range circle(begin, next) {
-		steps = append(steps, Step{jobs[x.job].Name, jobs[x.job].ID, x.rank})
+		steps = append(steps, WaitingProc{jobs[x.job].Name, jobs[x.job].ID, x.rank})
 	}
 	return steps
 }
@@ -214,11 +216,11 @@ func circle[T comparable](begin []T, next func(T) []T) []T {
 
 // AcrossText returns the cycle over several worlds as text, or "".
 func (d *Deadlock) AcrossText(arrow string) string {
-	if len(d.Across) == 0 {
+	if len(d.WaitingProcs) == 0 {
 		return ""
 	}
 	twice := make(map[string]string) // IDs by names
-	for _, x := range d.Across {
+	for _, x := range d.WaitingProcs {
 		if id, ok := twice[x.Job]; ok && id != x.ID {
 			twice[x.Job] = ""
 		} else if !ok {
@@ -226,7 +228,7 @@ func (d *Deadlock) AcrossText(arrow string) string {
 		}
 	}
 	var s []string
-	for _, x := range append(d.Across, d.Across[0]) {
+	for _, x := range append(d.WaitingProcs, d.WaitingProcs[0]) {
 		name := x.Job
 		if twice[x.Job] == "" {
 			name += " (" + x.ID + ")"

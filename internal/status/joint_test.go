@@ -33,7 +33,8 @@ func judged(least time.Duration, jobs ...Job) []Job {
 	return jobs
 }
 
-// TestDeadlockOverWorlds: jobs all of whose procs wait for each other are a deadlock, with the cycle.
+// TestDeadlockOverWorlds: jobs all of whose procs wait for each other are a deadlock, with the
+// cycle.
 func TestDeadlockOverWorlds(t *testing.T) {
 	long := 3 * time.Second
 	jobs := judged(time.Second,
@@ -68,16 +69,16 @@ func TestDeadlockOverWorlds(t *testing.T) {
 	alike := judged(time.Second, worldJob("a", waits(0, "mpi.Recv", long, ofWorld("b", 0))), worldJob("b", waits(0, "mpi.Recv", long, ofWorld("a", 0))))
 	alike[0].Name, alike[1].Name = "heat", "heat"
 	d := alike[0].Deadlock
-	for i := range d.Across {
-		d.Across[i].Job = "heat"
+	for i := range d.WaitingProcs {
+		d.WaitingProcs[i].Job = "heat"
 	}
 	if got, want := d.AcrossText(" > "), "rank 0 of heat (id a) > rank 0 of heat (id b) > rank 0 of heat (id a)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// TestNoDeadlockOverWorlds: nothing is called so unless all procs of all worlds are known to wait for
-// procs of these worlds.
+// TestNoDeadlockOverWorlds: nothing is called so unless all procs of all worlds are known to wait
+// for procs of these worlds.
 func TestNoDeadlockOverWorlds(t *testing.T) {
 	long := 3 * time.Second
 	a := func(partners ...links.Partner) Job {
@@ -93,7 +94,7 @@ func TestNoDeadlockOverWorlds(t *testing.T) {
 	left := b("mpi.Recv", long, back)
 	left.Sites[0].Ranks[0].Blocked.Left = 1
 	apart := b("mpi.Recv", long, back)
-	apart.Sites = append(apart.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, First: 1, Procs: 1}, NotAsked: "x", Ranks: []links.Proc{{Rank: 1, State: links.ProcNotAsked}}})
+	apart.Sites = append(apart.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, First: 1, Procs: 1}, NotAsked: "x", Ranks: []links.Proc{{Rank: 1, State: links.ProcNotAsked}}})
 	missing := b("mpi.Recv", long, back)
 	missing.Sites[0].Procs++
 	opening := b("mpi.Recv", long, back)

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// StallTracker remembers from one look to the next which bytes were under way, so that a look can report
-// since when none of them has arrived. Its zero value has seen nothing.
+// StallTracker remembers from one look to the next which bytes were under way, so that a look can
+// report since when none of them has arrived. Its zero value has seen nothing.
 type StallTracker struct{ ways map[string]standing }
 
 // standing is how much had arrived when bytes were under way, and since when that has not changed.
@@ -50,8 +50,8 @@ func (m *StallTracker) Update(jobs []Job, now time.Time) {
 // stalled.
 const stalledAfter = 2 * time.Second
 
-// Stalls reports whether a link does not carry what it should: bytes have stood still on it, and the proc
-// that they are for is in MPI, so that it would take them.
+// Stalls reports whether a link does not carry what it should: bytes have stood still on it, and
+// the proc that they are for is in MPI, so that it would take them.
 func Stalls(still time.Duration, to *links.Proc) bool {
 	return still >= stalledAfter && (to == nil || to.Wait.State != "computing")
 }

@@ -42,7 +42,7 @@ func (l *look) since(before *look) time.Duration {
 	return l.at.Sub(before.at)
 }
 
-func (l *look) procs(f func(who, *links.Part, *links.Proc)) {
+func (l *look) procs(f func(who, *links.SiteState, *links.Proc)) {
 	jobs := l.jobs()
 	for i := range jobs {
 		for k := range jobs[i].Sites {
@@ -83,7 +83,7 @@ func ratesOf(j, before *Job, d time.Duration) []PairRates {
 			p := &before.Pairs[i]
 			then[[2]int{p.A, p.B}] = p
 		}
-		whole = before.Left == 0 && !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return !s.Answered() })
+		whole = before.Left == 0 && !slices.ContainsFunc(before.Sites, func(s links.SiteState) bool { return !s.Answered() })
 	}
 	list := make([]PairRates, 0, len(j.Pairs))
 	for i := range j.Pairs {
@@ -163,7 +163,7 @@ func hostRates(j, before *Job, d time.Duration) []PairRates {
 	if before == nil {
 		return hostRatesOf(j.TrafficBetweenHosts(), nil, false, 0)
 	}
-	whole := !slices.ContainsFunc(before.Sites, func(s links.Part) bool { return !s.Answered() })
+	whole := !slices.ContainsFunc(before.Sites, func(s links.SiteState) bool { return !s.Answered() })
 	return hostRatesOf(j.TrafficBetweenHosts(), before.TrafficBetweenHosts(), whole, d)
 }
 
@@ -182,7 +182,7 @@ type line struct {
 
 // linesOf returns the lines of a job, with rates since it was as in before, which may be nil.
 func linesOf(j, before *Job, d time.Duration) (list []line) {
-	hosts, more := Beyond(&j.Job)
+	hosts, more := LinksOfHosts(&j.Job)
 	if more {
 		return hostLines(j, before, hosts, d)
 	}

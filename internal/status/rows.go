@@ -43,9 +43,9 @@ var procTitles = []string{"RANK", "HOST", "STATE", "FOR", "MSG/S", "SENT/S", "RE
 // procRows returns a row for each proc, with rates since an earlier look, which may be nil.
 func procRows(r, before *look) (rows []row) {
 	then := make(map[who]*links.Counts)
-	before.procs(func(w who, _ *links.Part, x *links.Proc) { then[w] = x.Counts })
+	before.procs(func(w who, _ *links.SiteState, x *links.Proc) { then[w] = x.Counts })
 	got := received(r, before)
-	r.procs(func(w who, p *links.Part, x *links.Proc) {
+	r.procs(func(w who, p *links.SiteState, x *links.Proc) {
 		in, known := got[w]
 		if !known {
 			in = -1
@@ -63,7 +63,7 @@ func received(r, before *look) map[who]float64 {
 	for i := range jobs {
 		j := &jobs[i]
 		was := before.job(j)
-		if _, more := Beyond(&j.Job); more || was == nil || r.since(before) <= 0 {
+		if _, more := LinksOfHosts(&j.Job); more || was == nil || r.since(before) <= 0 {
 			continue
 		}
 		for k := range j.Sites {
@@ -82,7 +82,7 @@ func received(r, before *look) map[who]float64 {
 	return got
 }
 
-func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float64, d time.Duration) row {
+func procRow(w who, p *links.SiteState, x *links.Proc, before *links.Counts, in float64, d time.Duration) row {
 	state, what := Describe(x)
 	rank, host, asleep, share := "-", p.Label(), "", ""
 	if w.rank >= 0 {
@@ -114,8 +114,8 @@ func procRow(w who, p *links.Part, x *links.Proc, before *links.Counts, in float
 	}
 }
 
-// pairTitles are the heads of the columns about links. Rates are from the lower rank to the higher one (>), and
-// back (<).
+// pairTitles are the heads of the columns about links. Rates are from the lower rank to the higher
+// one (>), and back (<).
 var pairTitles = []string{"ENDS", "LINK", "STATE", "HALF TRIP", "MSG/S >", "MSG/S <", "B/S >", "B/S <", "SITES"}
 
 // pairRows returns a row for each pair of procs, or of hosts, that has sent something, with rates

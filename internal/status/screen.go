@@ -15,7 +15,8 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// around is how many lines are not rows: the jobs, their plugins and servers, the heads, and the keys.
+// around is how many lines are not rows: the jobs, their plugins and servers, the heads, and the
+// keys.
 const around = 4
 
 func (s *screen) page() int { return max(1, s.height-around) }
@@ -126,7 +127,7 @@ func (s *screen) summary(rows int) string {
 		return "asking the nodes"
 	}
 	states := make(map[string]int)
-	s.last.procs(func(_ who, _ *links.Part, x *links.Proc) { states[stateOf(x)]++ })
+	s.last.procs(func(_ who, _ *links.SiteState, x *links.Proc) { states[stateOf(x)]++ })
 	var list []string
 	bad := 0 // entries of list that report problems
 	jobs := s.last.jobs()
@@ -181,7 +182,7 @@ func (s *screen) summary(rows int) string {
 	if s.table().what == "links" {
 		left := 0
 		for i := range jobs {
-			if _, more := Beyond(&jobs[i].Job); !more { // else pairs are counted by hosts
+			if _, more := LinksOfHosts(&jobs[i].Job); !more { // else pairs are counted by hosts
 				left += jobs[i].Left
 			}
 		}
@@ -192,7 +193,8 @@ func (s *screen) summary(rows int) string {
 	return s.last.at.Format(time.TimeOnly) + "  " + text
 }
 
-// pluginsAndServers says what is to be known of the plugins and servers of the jobs: first what is not as it should be.
+// pluginsAndServers says what is to be known of the plugins and servers of the jobs: first what is
+// not as it should be.
 func (s *screen) pluginsAndServers() string {
 	var wrong, rest []string
 	jobs := s.last.jobs()

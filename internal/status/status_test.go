@@ -40,7 +40,7 @@ func lostProc(rank int) links.Proc {
 
 func job(procs ...links.Proc) *links.Job {
 	s := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
-	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.Part{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
+	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.SiteState{{Site: s, Here: true, PID: 42, Phase: links.PhaseRunning, Ranks: procs}}}
 }
 
 func ending(j *links.Job) *links.Job {
@@ -97,7 +97,7 @@ func TestDeadlock(t *testing.T) {
 		}
 	}
 	other := job(waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
-	other.Sites = append(other.Sites, links.Part{Site: links.Site{Name: "beta", First: 2, Procs: 1}})
+	other.Sites = append(other.Sites, links.SiteState{Site: links.Site{Name: "beta", First: 2, Procs: 1}})
 	if got := findDeadlock(other); got != nil {
 		t.Errorf("%+v, though a site was not asked", got)
 	}
@@ -116,10 +116,10 @@ func TestText(t *testing.T) {
 	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
 	j.Sites[0].Ranks[2].Blocked.Computes = true
 	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}, {Name: "unix", State: "healthy", Drained: true}}
-	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.PhaseRunning, Ranks: []links.Proc{
+	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.PhaseRunning, Ranks: []links.Proc{
 		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
 	}, Agents: []links.Host{{Rank: 1, Address: "10.0.0.2"}, {Rank: 2, Address: "10.0.0.13"}}})
-	j.Sites = append(j.Sites, links.Part{Site: links.Site{Client: 2, First: 9, Procs: 1}})
+	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Client: 2, First: 9, Procs: 1}})
 	fast := pair(0, 2, sent(9, 9000, 8700), sent(1, 50, 5))
 	fast.Speed = &links.Speed{How: links.HowKernel, Measure: links.Measure{HalfTrip: 52500}}
 	j.Pairs = []links.Pair{{A: 0, B: 1, State: links.StateLinked, Transport: "shm", Plane: "peer"}, fast, {A: 0, B: 3, State: links.StateAgents}, {A: 0, B: 4, State: links.StateUnused}}
@@ -198,11 +198,12 @@ func TestSilentHost(t *testing.T) {
 	}
 }
 
-// TestNotAsked: procs that nobody can ask from here are called so, with the reason, which is no fault.
+// TestNotAsked: procs that nobody can ask from here are called so, with the reason, which is no
+// fault.
 func TestNotAsked(t *testing.T) {
 	const why = "not asked: the route has direct = false"
 	j := job(waits(0, "MPI_Recv", 3*time.Second, from(1)))
-	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 1, Procs: 1}, NotAsked: why,
+	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 1, Procs: 1}, NotAsked: why,
 		Ranks: []links.Proc{{Rank: 1, State: links.ProcNotAsked, Silent: why}}})
 	if d, stalled := verdict(j); d != nil || stalled != nil {
 		t.Errorf("%+v and %+v, though rank 1 was not asked", d, stalled)
@@ -251,7 +252,7 @@ func TestServers(t *testing.T) {
 		{Address: "10.0.0.3:7800", Ours: true, DisconnectedSince: now.Add(-2 * time.Second)},
 		{Address: "10.0.0.3:7800", Embedded: true},
 	} {
-		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: string(rune('a' + i)), Client: i}, Server: s})
+		j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: string(rune('a' + i)), Client: i}, Server: s})
 	}
 	want := []string{
 		"server 10.0.0.1:7800 (not needed: 10.0.0.2:7800): a is connected; c has lost it since 03:02:35, 1m30s ago, and goes on without it",

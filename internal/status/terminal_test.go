@@ -31,8 +31,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// TestTerminalThatAnswersNothing: the table is drawn without an answer to any question to the terminal. A
-// terminal is asked for its colours by some libraries when the program begins, which then waits for seconds.
+// TestTerminalThatAnswersNothing: the table is drawn without an answer to any question to the
+// terminal. A terminal is asked for its colours by some libraries when the program begins, which
+// then waits for seconds.
 func TestTerminalThatAnswersNothing(t *testing.T) {
 	master, tty := terminal.Open(t)
 	self, err := os.Executable()
@@ -77,7 +78,8 @@ func TestTerminalThatAnswersNothing(t *testing.T) {
 	}
 }
 
-// TestTopOfPlainTerminals: where a screen cannot be drawn, the command is refused as without a terminal.
+// TestTopOfPlainTerminals: where a screen cannot be drawn, the command is refused as without a
+// terminal.
 func TestTopOfPlainTerminals(t *testing.T) {
 	_, tty := terminal.Open(t)
 	defer tty.Close()

@@ -69,7 +69,7 @@ func writeJob(w io.Writer, j *Job) {
 		fmt.Fprintf(w, "\n  links: %s\n", s)
 	}
 	if k := links.CompressedBytesOf(&j.Job); k != nil {
-		fmt.Fprintf(w, "  compressed: %s\n", links.CompressionText(k.Sent, k.SentPacked))
+		fmt.Fprintf(w, "  compressed: %s\n", links.CompressionText(k.Sent, k.SentCompressed))
 	}
 	if s := underWayInShort(j); s != "" {
 		fmt.Fprintf(w, "  under way: %s\n", s)
@@ -146,14 +146,14 @@ func join(between string, parts ...string) string {
 
 // onlyHost returns the address of a site's host if it has only one; with several, each proc has its
 // own.
-func onlyHost(p *links.Part) string {
+func onlyHost(p *links.SiteState) string {
 	if len(p.Hosts) != 1 {
 		return ""
 	}
 	return p.Hosts[0]
 }
 
-func waitsFor(p *links.Part) string {
+func waitsFor(p *links.SiteState) string {
 	if p.Waits == "" {
 		return ""
 	}
@@ -162,7 +162,7 @@ func waitsFor(p *links.Part) string {
 
 // plugins names the plugins that do more than just run: those in another state, drained or
 // restarted.
-func plugins(p *links.Part) string {
+func plugins(p *links.SiteState) string {
 	var s []string
 	for _, t := range p.Transports {
 		on := ""
@@ -198,7 +198,7 @@ func pid(p *links.Proc) string {
 
 // hostOf returns the column with the address of a proc's host; there is none if the site has one
 // host.
-func hostOf(p *links.Part, x *links.Proc) string {
+func hostOf(p *links.SiteState, x *links.Proc) string {
 	if x.Address != "" {
 		return oneLine(x.Address) + "\t"
 	}
@@ -337,7 +337,7 @@ func linksInShort(j *Job) string {
 			count[string(state)] += n
 		}
 	}
-	hosts, more := Beyond(&j.Job)
+	hosts, more := LinksOfHosts(&j.Job)
 	for i := range j.Pairs {
 		if p := &j.Pairs[i]; !more {
 			add(p.State, p.Transport, 1)
@@ -371,8 +371,8 @@ func writeDeadlock(w io.Writer, d *Deadlock) {
 		return
 	}
 	fmt.Fprintf(w, "\n  probable deadlock: all procs wait for others, for %s\n", ago(d.For))
-	if d.Untold > 0 {
-		fmt.Fprintf(w, "    but of %d pairs of procs nothing is told, between which messages may be under way\n", d.Untold)
+	if d.UnreportedPairs > 0 {
+		fmt.Fprintf(w, "    but of %d pairs of procs nothing is told, between which messages may be under way\n", d.UnreportedPairs)
 	}
 	if len(d.Cycle) == 0 {
 		return

@@ -24,7 +24,7 @@ func TopCommand(in, out *os.File) *cmdline.Command {
 	c, o := newCommand("top", TopHelp)
 	c.Run = func(_ []string, _, _ io.Writer) (int, error) {
 		if term := os.Getenv("TERM"); !isTerminal(in, out) || term == "" || term == "dumb" {
-			return 0, cmdline.Wrong(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
+			return 0, cmdline.UsageError(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
 		}
 		if len(o.ask().Jobs) == 0 {
 			return statusNoJob, links.NoJob(o.Job, o.RunDir)

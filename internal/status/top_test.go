@@ -105,7 +105,8 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 	}
 }
 
-// TestTopAsleep: the share is of the time between the answers of the proc, by its own clock, whenever they come.
+// TestTopAsleep: the share is of the time between the answers of the proc, by its own clock,
+// whenever they come.
 func TestTopAsleep(t *testing.T) {
 	at := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	proc := func(clock, slept time.Duration) *Report {
@@ -260,15 +261,15 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// twoLooksAtMany are two looks at a job with more pairs than its nodes tell of, at two hosts of which the second
-// does not answer the first time.
+// twoLooksAtMany are two looks at a job with more pairs than its nodes tell of, at two hosts of
+// which the second does not answer the first time.
 func twoLooksAtMany() (first, second *links.Job) {
 	first, second = job(counted(0, 0, 0)), job(counted(0, 0, 0))
 	linked := func(n int) []links.LinkCount {
 		return []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Plane: "fd", Pairs: n}, {State: links.StateLost, Transport: "quic", Plane: "ring", Pairs: 2}}
 	}
 	for _, j := range []*links.Job{first, second} {
-		j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "beta", Client: 1, Own: true, Hosts: []string{"10.0.0.2"}}})
+		j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, Own: true, Hosts: []string{"10.0.0.2"}}})
 		j.Left = 5000
 	}
 	first.ByHost = []links.HostCounts{{From: 0, To: 1, Pairs: 62, Messages: 100, Data: 1000, Sent: 9000, Received: 500, RTT: 105 * time.Microsecond, Links: linked(60)}}
@@ -280,8 +281,8 @@ func twoLooksAtMany() (first, second *links.Job) {
 	return first, second
 }
 
-// TestRatesOfManyLinks: where the nodes do not tell of each pair there are links, rates and latency by pairs of
-// hosts, in status, its JSON and top.
+// TestRatesOfManyLinks: where the nodes do not tell of each pair there are links, rates and latency
+// by pairs of hosts, in status, its JSON and top.
 func TestRatesOfManyLinks(t *testing.T) {
 	first, second := twoLooksAtMany()
 	now := Job{Job: *second}

@@ -32,9 +32,9 @@ func verdict(j *links.Job) (d *Deadlock, stalled []UnderWay) {
 	if stalled = underWay(j); len(stalled) > 0 {
 		return nil, stalled
 	}
-	if hosts, more := Beyond(j); more { // more than the pairs that are reported
-		d.Untold = 0
-		if stalled = betweenHosts(hosts, &d.Untold); len(stalled) > 0 {
+	if hosts, more := LinksOfHosts(j); more { // more than the pairs that are reported
+		d.UnreportedPairs = 0
+		if stalled = betweenHosts(hosts, &d.UnreportedPairs); len(stalled) > 0 {
 			return nil, stalled
 		}
 	}
@@ -89,9 +89,9 @@ func onChannels(j *links.Job) (list []UnderWay) {
 	return list
 }
 
-// Beyond returns the links between hosts, and reports whether they are more than the pairs of procs
-// that the nodes report one by one.
-func Beyond(j *links.Job) (hosts []links.HostLinks, more bool) {
+// LinksOfHosts returns the links between hosts, and reports whether they are more than the pairs of
+// procs that the nodes report one by one.
+func LinksOfHosts(j *links.Job) (hosts []links.HostLinks, more bool) {
 	told, all := 0, 0
 	for i := range j.Pairs {
 		if j.Pairs[i].State != links.StateUnused {
@@ -164,7 +164,7 @@ func underWayInShort(j *Job) string {
 			known++
 		}
 	}
-	hosts, more := Beyond(&j.Job)
+	hosts, more := LinksOfHosts(&j.Job)
 	for i := range j.Pairs {
 		if p := &j.Pairs[i]; !more && (p.State == links.StateLinked || p.State == links.StateLost) {
 			add(max(p.AToB.NoArrivalFor, p.BToA.NoArrivalFor), p.AToB.UnderWay, p.BToA.UnderWay)

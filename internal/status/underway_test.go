@@ -22,7 +22,8 @@ func merged(views []links.View, channels []links.Channel, procs ...links.Proc) *
 	return &links.Merge([]links.FoundNode{{About: about, Node: &links.Node{NodeInfo: about, Phase: links.PhaseRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
 }
 
-// TestUnderWay: all procs wait, and what decides is whether each end has what the other one has sent.
+// TestUnderWay: all procs wait, and what decides is whether each end has what the other one has
+// sent.
 func TestUnderWay(t *testing.T) {
 	long := 3 * time.Second
 	linked := func(views ...links.View) []links.View { return views }
@@ -84,14 +85,14 @@ func TestUnderWay(t *testing.T) {
 	}
 }
 
-// TestTooManyPairs: of a job with more pairs than are told of, a deadlock is told with that, and what is under
-// way is not known of them.
+// TestTooManyPairs: of a job with more pairs than are told of, a deadlock is told with that, and
+// what is under way is not known of them.
 func TestTooManyPairs(t *testing.T) {
 	long := 3 * time.Second
 	j := merged(nil, nil, waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
 	j.Left = 7
 	d, _ := verdict(j)
-	if d == nil || d.Untold != 7 {
+	if d == nil || d.UnreportedPairs != 7 {
 		t.Fatalf("%+v", d)
 	}
 	var b strings.Builder
@@ -103,8 +104,8 @@ func TestTooManyPairs(t *testing.T) {
 	}
 }
 
-// TestTooManyPairsByHost: what is under way between pairs that are not told of one by one follows from the sums of
-// their hosts.
+// TestTooManyPairsByHost: what is under way between pairs that are not told of one by one follows
+// from the sums of their hosts.
 func TestTooManyPairsByHost(t *testing.T) {
 	long := 3 * time.Second
 	linked := func(pairs, counted int, sent, received uint64) links.LinkCount {
@@ -127,7 +128,7 @@ func TestTooManyPairsByHost(t *testing.T) {
 		j := merged([]links.View{view(0, 1, "fd", 1, 0), view(1, 0, "fd", 0, 1)}, nil, waits(0, "mpi.Recv", long, from(1)), waits(1, "mpi.Recv", long, from(0)))
 		j.ByHost = []links.HostCounts{{From: 0, To: 1, Links: c.a}, {From: 1, To: 0, Links: c.b}}
 		d, got := verdict(j)
-		if !slices.Equal(got, c.want) || (d == nil) != (len(c.want) > 0) || d != nil && d.Untold != c.untold {
+		if !slices.Equal(got, c.want) || (d == nil) != (len(c.want) > 0) || d != nil && d.UnreportedPairs != c.untold {
 			t.Errorf("%s: deadlock %+v, under way %+v, want %+v", name, d, got, c.want)
 		}
 		var b strings.Builder
@@ -140,11 +141,11 @@ func TestTooManyPairsByHost(t *testing.T) {
 
 // TestStarting: where the procs are, and for whom the site waits.
 func TestStarting(t *testing.T) {
-	p := links.Part{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{
+	p := links.SiteState{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{
 		{Rank: -1, PID: 7, Address: "10.0.0.1", State: links.ProcInit}, {Rank: -1, PID: 8, Address: "10.0.0.2", State: links.ProcInit},
 	}}
 	var b strings.Builder
-	write(&b, &Report{Jobs: []Job{{Job: links.Job{Name: "heat", Sites: []links.Part{p}}}}})
+	write(&b, &Report{Jobs: []Job{{Job: links.Job{Name: "heat", Sites: []links.SiteState{p}}}}})
 	const want = `job heat
 
   site alpha  node 42 starting  waits for site beta

@@ -31,5 +31,5 @@ func (f *Faults) Accept(name string, level hclog.Level, message string, args ...
 	for i := 0; i+1 < len(args) && i < 2*mostAttributes; i += 2 {
 		pairs = append(pairs, "impi."+fmt.Sprint(args[i]), args[i+1])
 	}
-	f.Tracer.Happened(message, f.Of, level >= hclog.Warn, Attributes(pairs...)...)
+	f.Tracer.RecordEvent(message, f.Of, level >= hclog.Warn, Attributes(pairs...)...)
 }

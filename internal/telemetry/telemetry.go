@@ -1,8 +1,9 @@
-// Package telemetry tells an OpenTelemetry collector how a job goes, by OTLP over HTTP: a trace of the
-// steps of all its nodes, of spawns and of faults.
+// Package telemetry tells an OpenTelemetry collector how a job goes, by OTLP over HTTP: a trace of
+// the steps of all its nodes, of spawns and of faults.
 //
-// Nodes agree on the trace without a message: its ID, and that of the span of the whole job, follow from
-// what identifies the job, which all of them know once the sites have met. Until then spans are kept.
+// Nodes agree on the trace without a message: its ID, and that of the span of the whole job, follow
+// from what identifies the job, which all of them know once the sites have met. Until then spans
+// are kept.
 package telemetry
 
 import (
@@ -59,8 +60,8 @@ type Tracer struct {
 	left    int           // spans left out, since there were too many
 }
 
-// Span is a step of a node, or something that has happened. Its methods may be called by one goroutine at
-// a time, and do nothing if it is nil.
+// Span is a step of a node, or something that has happened. Its methods may be called by one
+// goroutine at a time, and do nothing if it is nil.
 type Span struct {
 	t          *Tracer
 	name       string
@@ -144,8 +145,8 @@ func (t *Tracer) BeginJob(name string, attributes ...attribute.KeyValue) *Span {
 	return s
 }
 
-// Happened creates a span of no length.
-func (t *Tracer) Happened(what string, parent *Span, failed bool, attributes ...attribute.KeyValue) {
+// RecordEvent creates a span of no length.
+func (t *Tracer) RecordEvent(what string, parent *Span, failed bool, attributes ...attribute.KeyValue) {
 	s := t.Begin(what, parent, attributes...)
 	if s == nil {
 		return
@@ -156,8 +157,8 @@ func (t *Tracer) Happened(what string, parent *Span, failed bool, attributes ...
 	s.finish(s.begun)
 }
 
-// SetKey gives a span the ID that follows from a key, so that spans of other nodes of the job can be parts of
-// it; see SetParentKey.
+// SetKey gives a span the ID that follows from a key, so that spans of other nodes of the job can
+// be parts of it; see SetParentKey.
 func (s *Span) SetKey(key string) {
 	if s != nil {
 		s.key = key

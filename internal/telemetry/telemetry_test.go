@@ -29,7 +29,8 @@ func beginFor(t *testing.T, url, site string, last time.Duration) (*Tracer, *tra
 	return x, log
 }
 
-// TestSitesShareATrace: without a message, by what both know of the job, and also what ended before.
+// TestSitesShareATrace: without a message, by what both know of the job, and also what ended
+// before.
 func TestSitesShareATrace(t *testing.T) {
 	c := telemetrytest.New(t)
 	for i, site := range []string{"alpha", "beta"} {
@@ -40,7 +41,7 @@ func TestSitesShareATrace(t *testing.T) {
 		x.Begin("early, of the job", job).End(errors.New("bad\xff luck"))
 		x.Identify([]byte("a job"))
 		x.Identify([]byte("another one"))
-		x.Happened("fault", node, true)
+		x.RecordEvent("fault", node, true)
 		node.End(nil)
 		if i == 0 {
 			job.End(nil)
@@ -108,7 +109,8 @@ func TestNotIdentified(t *testing.T) {
 	}
 }
 
-// TestCollectorsThatDoNotTake: the job goes on, its end does not wait for long, and the operator is told once.
+// TestCollectorsThatDoNotTake: the job goes on, its end does not wait for long, and the operator is
+// told once.
 func TestCollectorsThatDoNotTake(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -143,7 +145,7 @@ func TestNil(t *testing.T) {
 	s := x.Begin("step", x.BeginJob("job"))
 	s.Set()
 	s.End(errors.New("x"))
-	x.Happened("fault", s, true)
+	x.RecordEvent("fault", s, true)
 	x.Identify(nil)
 	x.Close()
 }

@@ -345,7 +345,8 @@ func TestLargePage(t *testing.T) {
 	b.check(s)
 }
 
-// TestPageOfLosses: a site and procs without which a job goes on are shown as lost, also when the job is over.
+// TestPageOfLosses: a site and procs without which a job goes on are shown as lost, also when the
+// job is over.
 func TestPageOfLosses(t *testing.T) {
 	var over atomic.Bool
 	s := serve(t, func(context.Context) []status.Job {

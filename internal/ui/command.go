@@ -36,13 +36,13 @@ const (
 )
 
 type options struct {
-	*links.Choice
+	*links.Selection
 	listen netip.AddrPort // address at which the page is served; none: any loopback port
 }
 
 // Command returns impi-node ui.
 func Command() *cmdline.Command {
-	o := &options{Choice: links.NewChoice()}
+	o := &options{Selection: links.NewSelection()}
 	c := &cmdline.Command{Name: "ui", Help: Help, Flags: cmdline.NewFlags(), Run: o.run}
 	o.AddFlags(c)
 	c.Flags.Func("listen", "", func(text string) (err error) {
@@ -87,7 +87,7 @@ func (o *options) run(_ []string, out, errs io.Writer) (int, error) {
 func (o *options) look() AskFunc {
 	return func(ctx context.Context) (jobs []status.Job) {
 		for _, j := range Ask(ctx, host.RunDirs(o.RunDir, o.UID)) {
-			if o.Wants(&j.Job) {
+			if o.Includes(&j.Job) {
 				jobs = append(jobs, j)
 			}
 		}
@@ -114,7 +114,7 @@ func (o *options) served() string {
 		if err != nil {
 			continue
 		}
-		if jobs := Ask(context.Background(), []string{dir}); len(jobs) == 1 && o.Wants(&jobs[0].Job) {
+		if jobs := Ask(context.Background(), []string{dir}); len(jobs) == 1 && o.Includes(&jobs[0].Job) {
 			return strings.TrimSpace(string(b))
 		}
 	}

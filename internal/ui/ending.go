@@ -101,7 +101,8 @@ func (e *endings) sleep(x *ending, d time.Duration) bool {
 	return false
 }
 
-// wanted reports whether pages ask for an ending that is not known. One that nobody wants is forgotten.
+// wanted reports whether pages ask for an ending that is not known. One that nobody wants is
+// forgotten.
 func (e *endings) wanted(id string, x *ending) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 // pass waits by the clock of a bubble of synctest, where no time passes.
 func pass(d time.Duration) { <-time.After(d) }
 
-// TestAlwaysAsking: from the time of the second question on, there is always one at the nodes, whoever
-// asks when, and none when nobody has asked for long.
+// TestAlwaysAsking: from the time of the second question on, there is always one at the nodes,
+// whoever asks when, and none when nobody has asked for long.
 func TestAlwaysAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, gaps, most, questions := 0, 0, 0, 0

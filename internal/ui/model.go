@@ -152,7 +152,7 @@ func jobOf(s *status.Job, now time.Time) job {
 		procs += p.Procs
 	}
 	slices.SortFunc(j.Ranks, func(a, b rank) int { return cmp.Or(a.Rank-b.Rank, a.PID-b.PID) })
-	_, more := status.Beyond(&s.Job)
+	_, more := status.LinksOfHosts(&s.Job)
 	if j.Matrix = byRank(s, procs); procs > mostRanks || more && first > 1 {
 		j.Matrix = byHost(s, first)
 	}
@@ -173,7 +173,7 @@ func jobOf(s *status.Job, now time.Time) job {
 	return j
 }
 
-func siteOf(p *links.Part, first int, now time.Time) site {
+func siteOf(p *links.SiteState, first int, now time.Time) site {
 	x := site{Name: p.Label(), Own: p.Own, Phase: cmp.Or(string(p.Phase), p.NotAsked), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
 	for i, address := range p.Hosts {
 		x.Hosts = append(x.Hosts, machine{Rank: first + i, Name: address, Problem: p.HostProblem(i)})

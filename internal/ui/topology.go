@@ -171,9 +171,9 @@ func kindOf(state links.State, transport string) linkSum {
 	return linkSum{What: transport, State: pathOpening}
 }
 
-// counts takes what hosts have counted of all their procs. Both count a link: of two that differ, the one
-// that has lost more of them is believed. What a host does not tell was counted by the one that received
-// it.
+// counts takes what hosts have counted of all their procs. Both count a link: of two that differ,
+// the one that has lost more of them is believed. What a host does not tell was counted by the one
+// that received it.
 func (t *topology) counts() {
 	all := make(map[[2]int]*links.HostCounts)
 	for i := range t.job.ByHost {
@@ -221,7 +221,7 @@ func (t *topology) counts() {
 
 // underWay takes what is under way between hosts, if the nodes do not tell of each pair.
 func (t *topology) underWay() {
-	hosts, more := status.Beyond(&t.job.Job)
+	hosts, more := status.LinksOfHosts(&t.job.Job)
 	t.sums = more
 	for i := range hosts {
 		h := &hosts[i]

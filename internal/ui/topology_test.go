@@ -22,14 +22,14 @@ func sites(state string) *status.Job {
 	rank := func(i int) links.Proc {
 		return links.Proc{Rank: i, Host: i, State: links.ProcRunning, Wait: links.Waiting{State: state}}
 	}
-	return &status.Job{Job: links.Job{Sites: []links.Part{
+	return &status.Job{Job: links.Job{Sites: []links.SiteState{
 		{Site: links.Site{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"10.0.0.1", "10.0.0.2"}}, Ranks: []links.Proc{rank(0), rank(1)}},
 		{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 2, Procs: 1, Hosts: []string{"10.0.0.3"}}, Ranks: []links.Proc{rank(2)}},
 	}}}
 }
 
-// TestPaths: a path between sites has the worst state of its links and channels, and what is known of what
-// is under way on them.
+// TestPaths: a path between sites has the worst state of its links and channels, and what is known
+// of what is under way on them.
 func TestPaths(t *testing.T) {
 	stuck := count(1, 1000)
 	stuck.UnderWay, stuck.NoArrivalFor = number(400), 3*time.Second
@@ -110,7 +110,7 @@ func TestHostPaths(t *testing.T) {
 func TestServerStates(t *testing.T) {
 	at := time.Date(2026, 11, 27, 15, 0, 0, 0, time.UTC)
 	j := sites("asleep")
-	j.Sites = append(j.Sites, links.Part{Site: links.Site{Name: "gamma", Client: 2}})
+	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "gamma", Client: 2}})
 	j.Sites[0].Server = &links.JobServer{Address: "10.0.0.1:7800", Embedded: true}
 	j.Sites[1].Server = &links.JobServer{Address: "10.0.0.1:7800", Ours: true, DisconnectedSince: at}
 	want := []server{{Address: "10.0.0.1:7800", Where: "in the node of site alpha", Sites: []serverLink{{Site: 0, State: pathLinked}, {Site: 1, State: pathLost, Since: at}}}}

@@ -30,7 +30,8 @@ func serve(t *testing.T, look AskFunc) *Server {
 	return s
 }
 
-// get asks for a path with headers, of which Host is the host, and gives the answer's status and body.
+// get asks for a path with headers, of which Host is the host, and gives the answer's status and
+// body.
 func get(t *testing.T, s *Server, path string, header http.Header) (int, string, *http.Response) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Address().String()+path, nil)
@@ -151,7 +152,7 @@ func small(looks int) []status.Job {
 	waiting.Blocked = &links.Blocked{Time: 40 * time.Second, Calls: []links.Call{{Name: "MPI_Recv"}}, Partners: []links.Partner{{What: "recv", Peer: 2, Tag: 7, Comm: hostile}}}
 	j := links.Job{
 		Name: "heat2d", ID: "abc123",
-		Sites: []links.Part{
+		Sites: []links.SiteState{
 			{
 				Site: links.Site{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"127.0.0.2"}}, Here: true, Phase: links.PhaseRunning,
 				Server:     &links.JobServer{Address: "127.0.0.1:7800"},
@@ -180,13 +181,13 @@ func small(looks int) []status.Job {
 	return []status.Job{{Job: j}}
 }
 
-// large is a job of 4 sites with 8 hosts of 32 procs each, all of which have sent to all hosts but the
-// last one, which did not answer.
+// large is a job of 4 sites with 8 hosts of 32 procs each, all of which have sent to all hosts but
+// the last one, which did not answer.
 func large(int) []status.Job {
 	const sites, hosts, procs = 4, 8, 32
 	j := links.Job{Name: "large", ID: "def456"}
 	for s := range sites {
-		p := links.Part{Site: links.Site{Name: fmt.Sprintf("site%d", s), Client: s, Own: true, First: s * hosts * procs, Procs: hosts * procs}, Phase: links.PhaseRunning}
+		p := links.SiteState{Site: links.Site{Name: fmt.Sprintf("site%d", s), Client: s, Own: true, First: s * hosts * procs, Procs: hosts * procs}, Phase: links.PhaseRunning}
 		for h := range hosts {
 			address := fmt.Sprintf("10.%d.0.%d", s, h+1)
 			p.Hosts = append(p.Hosts, address)
@@ -226,8 +227,8 @@ func large(int) []status.Job {
 	return []status.Job{{Job: j}}
 }
 
-// TestModel: of a small job the matrix is by rank, of a large one by host, and what a host did not say
-// is taken from those that received it.
+// TestModel: of a small job the matrix is by rank, of a large one by host, and what a host did not
+// say is taken from those that received it.
 func TestModel(t *testing.T) {
 	m := modelOf(small(0), "1", time.Time{}).Jobs[0]
 	if m.Matrix.By != "rank" || m.Matrix.Size != 4 || len(m.Matrix.Cells) != 4 || m.Matrix.LeftOut != 3 {
@@ -307,8 +308,8 @@ func TestModelOfLosses(t *testing.T) {
 	}
 }
 
-// TestModelOfManyPairs: of a job of whose pairs the nodes do not tell all the matrix is by host, if it has
-// several.
+// TestModelOfManyPairs: of a job of whose pairs the nodes do not tell all the matrix is by host, if
+// it has several.
 func TestModelOfManyPairs(t *testing.T) {
 	jobs := small(0)
 	jobs[0].ByHost = []links.HostCounts{{From: 0, To: 1, Pairs: 9000, Links: []links.LinkCount{{State: links.StateLinked, Transport: "tcp", Pairs: 9000}}}}

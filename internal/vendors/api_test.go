@@ -19,7 +19,8 @@ import (
 
 var updateAPI = flag.Bool("update", false, "write api.txt and header.txt of plugins/sdk/testdata: what the versions promise")
 
-// These files have the version that was published last in their first line, and then what it declares.
+// These files have the version that was published last in their first line, and then what it
+// declares.
 const (
 	apiFile    = root + "/plugins/sdk/testdata/api.txt"
 	headerFile = root + "/plugins/sdk/testdata/header.txt"
@@ -69,8 +70,8 @@ func api(t *testing.T) (lines []string) {
 	return lines
 }
 
-// judgeAPI compares what was published in version was with what there is in version is, and says what
-// the version does not allow.
+// judgeAPI compares what was published in version was with what there is in version is, and says
+// what the version does not allow.
 func judgeAPI(was, is string, published, now []string) (faults []string) {
 	old, err := version.NewVersion(was)
 	if err != nil {
@@ -126,8 +127,8 @@ func hold(t *testing.T, file, version string, now []string) {
 // go test -run TestAPI -update ./internal/vendors.
 func TestAPI(t *testing.T) { hold(t, apiFile, sdk.Version, api(t)) }
 
-// TestHeader does so for plugins in C. Members of structs may be added anywhere: vendors name them, and
-// compile against the header of their library.
+// TestHeader does so for plugins in C. Members of structs may be added anywhere: vendors name them,
+// and compile against the header of their library.
 func TestHeader(t *testing.T) {
 	text, err := os.ReadFile(root + "/plugins/c/impi_plugin.h")
 	if err != nil {
@@ -196,7 +197,8 @@ func TestJudgeAPI(t *testing.T) {
 	}
 }
 
-// What requires the SDK in this tree requires its version, so that the releases of both fit together.
+// What requires the SDK in this tree requires its version, so that the releases of both fit
+// together.
 func TestVersionIsRequired(t *testing.T) {
 	for _, file := range []string{"go.mod", "examples/plugins/websocket/go.mod", "examples/plugins/ofi/go.mod"} {
 		text, err := os.ReadFile(root + "/" + file)
@@ -210,8 +212,8 @@ func TestVersionIsRequired(t *testing.T) {
 	}
 }
 
-// The SDK is a module that needs nothing of ours, in tests neither: vendors' go mod tidy follows those.
-// Its own go.mod and go.sum have all that it needs.
+// The SDK is a module that needs nothing of ours, in tests neither: vendors' go mod tidy follows
+// those. Its own go.mod and go.sum have all that it needs.
 func TestSDKStandsAlone(t *testing.T) {
 	cmd := exec.Command(skips.Program(t, "go"), "list", "-deps", "-test", "-f", "{{with .Module}}{{.Path}}{{end}}", "./...")
 	cmd.Dir, cmd.Env = root+"/plugins/sdk", append(os.Environ(), "GOFLAGS=-mod=readonly", "GOPROXY=off", "GOWORK=off")

@@ -74,7 +74,8 @@ func inside(t *testing.T, flags ...string) (path string) {
 	return path
 }
 
-// A signal by which a process in C ends, without a word, is what is told, and not what the rule is usually violated by.
+// A signal by which a process in C ends, without a word, is what is told, and not what the rule is
+// usually violated by.
 func TestCrashInC(t *testing.T) {
 	r, err := conformance.Run(t.Context(), conformance.Subject{Path: inside(t, "-DCRASH")}, conformance.Options{Quick: true,
 		Run: regexp.MustCompile("P-SPEED-01|T-LOAD-01|T-ORDER-01"), Planes: []transports.DataPlane{transports.PlaneRing}})

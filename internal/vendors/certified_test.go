@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The complete example in C is certified as the guide says: the whole run of the command, on all its data
-// planes, with a badge for its README and a report for CI.
+// The complete example in C is certified as the guide says: the whole run of the command, on all
+// its data planes, with a badge for its README and a report for CI.
 func TestCIsCertified(t *testing.T) {
 	c, err := Find("c")
 	if err != nil {

@@ -33,8 +33,8 @@ func built(t *testing.T, g Plugin) string {
 	return path
 }
 
-// The plugins of examples/plugins keep the whole contract on one of their planes, and that in C, whose
-// library has its own, on all of them. impi-conform does the others.
+// The plugins of examples/plugins keep the whole contract on one of their planes, and that in C,
+// whose library has its own, on all of them. impi-conform does the others.
 func TestGuestsKeepTheContract(t *testing.T) {
 	for _, g := range All {
 		t.Run(g.Name, func(t *testing.T) {

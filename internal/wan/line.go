@@ -35,7 +35,8 @@ type Counts struct {
 	Reordered    uint64 `json:"reordered"`
 }
 
-// NewLine makes a line; the same seed gives the same line. The shape must be one that Check accepts.
+// NewLine makes a line; the same seed gives the same line. The shape must be one that Check
+// accepts.
 func NewLine[T any](shape Shape, seed uint64) *Line[T] {
 	l := &Line[T]{shape: shape, entropy: rand.New(rand.NewPCG(seed, 0x77616e))}
 	l.out = l.next(0)
@@ -136,8 +137,8 @@ func (l *Line[T]) backlog(now time.Duration) uint64 {
 	return n
 }
 
-// transmit returns when a packet has been transmitted. Fractions of nanoseconds are kept, so that the
-// rate is exact.
+// transmit returns when a packet has been transmitted. Fractions of nanoseconds are kept, so that
+// the rate is exact.
 func (l *Line[T]) transmit(now time.Duration, size int) time.Duration {
 	if l.shape.Rate == 0 {
 		return now

@@ -11,7 +11,8 @@ import (
 type Shape struct {
 	// Rate is in bits per second, of IP packets with their headers; 0: no limit.
 	Rate int64
-	// Delay is the propagation in one direction: half of the round trip, without queue and transmission.
+	// Delay is the propagation in one direction: half of the round trip, without queue and
+	// transmission.
 	Delay time.Duration
 	// Jitter is the maximum addition to Delay, uniformly drawn for each packet. Packets stay in
 	// order.
@@ -24,8 +25,8 @@ type Shape struct {
 	Loss, Duplicate, Reorder float64
 	// ReorderDelay is the additional delay of a reordered packet.
 	ReorderDelay time.Duration
-	// OutageInterval is the mean time between outages, each of which lasts OutageLength; 0: there are none. Packets
-	// offered during an outage are lost; those offered before arrive.
+	// OutageInterval is the mean time between outages, each of which lasts OutageLength; 0: there are
+	// none. Packets offered during an outage are lost; those offered before arrive.
 	OutageInterval, OutageLength time.Duration
 }
 

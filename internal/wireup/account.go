@@ -9,8 +9,8 @@ import (
 // that were left out.
 const NoPeer = -1
 
-// MostPeers is the maximum number of entries about other procs of each kind in an Account.
-const MostPeers = 64
+// MaxAccountPeers is the maximum number of entries about other procs of each kind in an Account.
+const MaxAccountPeers = 64
 
 const mostCallNames = 256
 
@@ -45,17 +45,17 @@ type SentSum struct {
 	Bytes    uint64 `json:"bytes"` // bytes of data
 }
 
-// Shorten keeps MostPeers entries of each kind, and sums up the others.
+// Shorten keeps MaxAccountPeers entries of each kind, and sums up the others.
 func (a *Account) Shorten() {
 	slices.SortFunc(a.Waits, func(x, y WaitSum) int {
 		return cmp.Or(cmp.Compare(y.Time, x.Time), cmp.Compare(x.Peer, y.Peer), cmp.Compare(x.Cause, y.Cause))
 	})
-	if n := len(a.Waits); n > MostPeers {
+	if n := len(a.Waits); n > MaxAccountPeers {
 		rest := make(map[string]int64)
-		for _, w := range a.Waits[MostPeers:] {
+		for _, w := range a.Waits[MaxAccountPeers:] {
 			rest[w.Cause] += w.Time
 		}
-		a.Waits = a.Waits[:MostPeers:MostPeers]
+		a.Waits = a.Waits[:MaxAccountPeers:MaxAccountPeers]
 		for cause, t := range rest {
 			a.Waits = append(a.Waits, WaitSum{Cause: cause, Peer: NoPeer, Time: t})
 		}
@@ -63,18 +63,18 @@ func (a *Account) Shorten() {
 	slices.SortFunc(a.Sent, func(x, y SentSum) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(y.Messages, x.Messages), cmp.Compare(x.Peer, y.Peer))
 	})
-	if n := len(a.Sent); n > MostPeers {
+	if n := len(a.Sent); n > MaxAccountPeers {
 		rest := SentSum{Peer: NoPeer}
-		for _, s := range a.Sent[MostPeers:] {
+		for _, s := range a.Sent[MaxAccountPeers:] {
 			rest.Messages, rest.Bytes = rest.Messages+s.Messages, rest.Bytes+s.Bytes
 		}
-		a.Sent = append(a.Sent[:MostPeers:MostPeers], rest)
+		a.Sent = append(a.Sent[:MaxAccountPeers:MaxAccountPeers], rest)
 	}
 }
 
-// Bound cuts texts and lists that are longer, or stand for more, than those that a proc of this
+// Truncate cuts texts and lists that are longer, or stand for more, than those that a proc of this
 // release sends.
-func (a *Account) Bound(procs int) {
+func (a *Account) Truncate(procs int) {
 	if a == nil {
 		return
 	}

@@ -39,8 +39,8 @@ func ListenAttach(name string) (AttachListener, error) {
 
 func abstract(name string) *net.UnixAddr { return &net.UnixAddr{Name: "@" + name, Net: "unixpacket"} }
 
-// Attach connects to a node's listener, which must be of the same user; pid is the node's process. The
-// caller sends KindAttach next.
+// Attach connects to a node's listener, which must be of the same user; pid is the node's process.
+// The caller sends KindAttach next.
 func Attach(name string) (conn *Conn, pid int, err error) {
 	c, err := net.DialUnix("unixpacket", nil, abstract(name))
 	if err != nil {
@@ -52,8 +52,8 @@ func Attach(name string) (conn *Conn, pid int, err error) {
 	return newConn(c), pid, nil
 }
 
-// Admit receives the KindAttach of a proc that has connected. It takes over the connection.
-func Admit(c *net.UnixConn) (a Attached, err error) {
+// ReceiveAttach receives the KindAttach of a proc that has connected. It takes over the connection.
+func ReceiveAttach(c *net.UnixConn) (a Attached, err error) {
 	a.Conn = newConn(c)
 	if a.PID, err = peerOf(c); err == nil {
 		a.Message, err = a.hear(greeting)

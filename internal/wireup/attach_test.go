@@ -58,7 +58,8 @@ func TestASilentProcess(t *testing.T) {
 	}
 }
 
-// TestAttachListener: who says KindAttach is let in, with its number; who says something else is not.
+// TestAttachListener: who says KindAttach is let in, with its number; who says something else is
+// not.
 func TestAttachListener(t *testing.T) {
 	name := AttachName()
 	d, err := ListenAttach(name)
@@ -85,7 +86,7 @@ func TestAttachListener(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := Admit(conn)
+		a, err := ReceiveAttach(conn)
 		if (err == nil) != c.in {
 			t.Errorf("%+v: %v", c.m, err)
 		}

@@ -58,8 +58,8 @@ func (b *Board) fill(header []byte, procs int) error {
 	if err := unix.Ftruncate(fd, int64(board.Size(procs))); err != nil {
 		return fmt.Errorf("board: %d bytes: %w", board.Size(procs), err)
 	}
-	if err := unix.Fallocate(fd, 0, 0, int64(board.Control(procs))); err != nil {
-		return fmt.Errorf("board: %d bytes of shared memory: %w", board.Control(procs), err)
+	if err := unix.Fallocate(fd, 0, 0, int64(board.ControlSize(procs))); err != nil {
+		return fmt.Errorf("board: %d bytes of shared memory: %w", board.ControlSize(procs), err)
 	}
 	if _, err := unix.Pwrite(fd, header, 0); err != nil {
 		return fmt.Errorf("board: header: %w", err)

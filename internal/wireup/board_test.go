@@ -19,8 +19,8 @@ func TestBoardIsShared(t *testing.T) {
 	if n := len(made.Descriptors()); n != 3 {
 		t.Fatalf("%d descriptors for 2 procs", n)
 	}
-	var places [2]*board.Member
-	for i := range places {
+	var members [2]*board.Member
+	for i := range members {
 		fd, err := unix.FcntlInt(made.Memory.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -29,20 +29,20 @@ func TestBoardIsShared(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if places[i], err = b.Member(0, 2, i); err != nil {
+		if members[i], err = b.Member(0, 2, i); err != nil {
 			t.Fatal(err)
 		}
-		at, size := places[i].Backing(board.MaxPost)
+		at, size := members[i].Backing(board.MaxPost)
 		if err := back(at, size); err != nil {
 			t.Fatal(err)
 		}
 	}
-	turn := board.FirstStep(0)
-	places[0].Begin(turn)
-	room := places[0].Room(turn, board.MaxPost)
+	step := board.FirstStep(0)
+	members[0].Begin(step)
+	room := members[0].Room(step, board.MaxPost)
 	room[0], room[board.MaxPost-1] = 1, 2
-	places[0].Post(turn, 1, board.MaxPost)
-	if got, err := places[1].Read(0, turn, 1, board.MaxPost); err != nil || got[0] != 1 || got[board.MaxPost-1] != 2 {
+	members[0].Post(step, 1, board.MaxPost)
+	if got, err := members[1].Read(0, step, 1, board.MaxPost); err != nil || got[0] != 1 || got[board.MaxPost-1] != 2 {
 		t.Errorf("the other proc sees something else: %v", err)
 	}
 }

@@ -23,8 +23,8 @@ func (w *WrittenFile) Error() string {
 	return fmt.Sprintf("%s is written by process %d, of another job", w.Path, w.PID)
 }
 
-// Claim makes a file that is open for writing this process's own until it closes the file or ends, or
-// returns a WrittenFile. On file systems that have no locks it does nothing.
+// Claim makes a file that is open for writing this process's own until it closes the file or ends,
+// or returns a WrittenFile. On file systems that have no locks it does nothing.
 func Claim(f *os.File) error {
 	lock := unix.Flock_t{Type: unix.F_WRLCK}
 	if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &lock); !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {

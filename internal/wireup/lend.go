@@ -17,8 +17,8 @@ import (
 // maxFetch bounds what one system call copies.
 const maxFetch = 1 << 20
 
-// ErrUnreadable is wrapped by the error for memory of another process that cannot be read, though the
-// process may well be there.
+// ErrUnreadable is wrapped by the error for memory of another process that cannot be read, though
+// the process may well be there.
 var ErrUnreadable = errors.New("the memory cannot be read")
 
 // NewLending lets the procs of the host read this process's memory, as far as the kernel allows.
@@ -48,12 +48,13 @@ func usable() board.Cores {
 	return board.Cores{Count: uint32(runtime.NumCPU())}
 }
 
-// ownKey proves to others that the memory that they read is that of this process. It is there as long as
-// the process.
+// ownKey proves to others that the memory that they read is that of this process. It is there as
+// long as the process.
 var ownKey [2]uint64
 
-// fetch is the Fetch of a board.Lending. The other process's key is read in the same system call, which
-// proves that the memory is still its own. The scheduler is not told of the call, since it does not wait.
+// fetch is the Fetch of a board.Lending. The other process's key is read in the same system call,
+// which proves that the memory is still its own. The scheduler is not told of the call, since it
+// does not wait.
 func fetch(from *board.MemoryKey, addr uint64, to []byte) error {
 	var found [2]uint64
 	local := [2]unix.Iovec{{Base: (*byte)(unsafe.Pointer(&found))}, {}}

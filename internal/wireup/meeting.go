@@ -36,9 +36,9 @@ const (
 	// because they and their parents could not connect.
 	KindSpawn   Kind = "spawn"
 	KindSpawned Kind = "spawned"
-	// KindDisconnect reports that the proc has no communicator any more with the procs that its KindSpawn
-	// with the same Request has started. From the time when the proc closed the port to which they
-	// connected until then, a failure of one world ends both.
+	// KindDisconnect reports that the proc has no communicator any more with the procs that its
+	// KindSpawn with the same Request has started. From the time when the proc closed the port to
+	// which they connected until then, a failure of one world ends both.
 	KindDisconnect Kind = "part"
 )
 
@@ -67,7 +67,8 @@ type Meeting struct {
 
 	// LifeCheck, of KindOpen: the proc had a link to the peer, and wants to know whether that lives.
 	LifeCheck bool `json:"life_check,omitempty"`
-	// Lives, of a link that could not be made: the node of the peer has answered that it has one to this proc.
+	// Lives, of a link that could not be made: the node of the peer has answered that it has one to
+	// this proc.
 	Lives bool `json:"lives,omitempty"`
 
 	// Class is the MPI error class of a request that has failed; Reason of the message gives the

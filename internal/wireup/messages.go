@@ -39,7 +39,7 @@ const (
 	// is on its links. It sends nothing after that.
 	KindFini Kind = "fini"
 	// KindLost reports that the proc has lost its link to Peer, and why, before the program can see
-	// it. The loss ends the job if nothing else does, unless it is InOrder
+	// it. The loss ends the job if nothing else does, unless it is InOrderBase
 	// (docs/decisions/0037-causes-and-consequences.md).
 	KindLost Kind = "lost"
 	// KindAbort reports a call of MPI_Abort, with Code and Reason.

@@ -99,8 +99,8 @@ type Partner struct {
 	Why        string         `json:"why,omitempty"`  // what a send or a receive that has begun waits for
 }
 
-// Bound cuts texts and lists that are longer than those that a proc of this release sends.
-func (w *Wait) Bound() {
+// Truncate cuts texts and lists that are longer than those that a proc of this release sends.
+func (w *Wait) Truncate() {
 	if w == nil {
 		return
 	}
@@ -145,22 +145,22 @@ type LinkStats struct {
 	Disconnected    bool             `json:"apart,omitempty"`    // the link has lost its connection and awaits another one
 	DisconnectedFor int64            `json:"apart_ns,omitempty"` // time since the loss
 	Routed          bool             `json:"routed,omitempty"`   // packets can reach the peer
-	Packed          *CompressedBytes `json:"packed,omitempty"`   // of a direct link that is compressed
+	Compressed      *CompressedBytes `json:"packed,omitempty"`   // of a direct link that is compressed
 }
 
 // CompressedBytes counts the bytes that compressed links have moved: the users' bytes, and the
 // bytes sent for them.
 type CompressedBytes struct {
-	Sent           uint64 `json:"sent_bytes"`
-	Received       uint64 `json:"received_bytes"`
-	SentPacked     uint64 `json:"sent_packed_bytes"`
-	ReceivedPacked uint64 `json:"received_packed_bytes"`
+	Sent               uint64 `json:"sent_bytes"`
+	Received           uint64 `json:"received_bytes"`
+	SentCompressed     uint64 `json:"sent_packed_bytes"`
+	ReceivedCompressed uint64 `json:"received_packed_bytes"`
 }
 
 // Add adds the counts of other links.
 func (p *CompressedBytes) Add(x *CompressedBytes) {
 	p.Sent += x.Sent
 	p.Received += x.Received
-	p.SentPacked += x.SentPacked
-	p.ReceivedPacked += x.ReceivedPacked
+	p.SentCompressed += x.SentCompressed
+	p.ReceivedCompressed += x.ReceivedCompressed
 }

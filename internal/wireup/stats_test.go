@@ -13,7 +13,7 @@ func TestWaitIsBounded(t *testing.T) {
 		w.Calls = append(w.Calls, Call{long, long})
 		w.Partners = append(w.Partners, Partner{What: long, Comm: long, Why: long})
 	}
-	w.Bound()
+	w.Truncate()
 	if len(w.Calls) != maxCalls || len(w.Partners) != MaxPartners {
 		t.Errorf("%d calls, %d partners", len(w.Calls), len(w.Partners))
 	}
@@ -23,5 +23,5 @@ func TestWaitIsBounded(t *testing.T) {
 			t.Errorf("a text of %d bytes", len(s))
 		}
 	}
-	(*Wait)(nil).Bound()
+	(*Wait)(nil).Truncate()
 }

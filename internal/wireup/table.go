@@ -129,7 +129,8 @@ func (t *Table) Find(id wire.Proc) (r int, known bool) {
 	return int(rank), known
 }
 
-// Data returns a number that is the same for procs of the same Data. There are as many as views at most.
+// Data returns a number that is the same for procs of the same Data. There are as many as views at
+// most.
 func (t *Table) Data(r int) int { return t.data[t.view(wire.WorldRank(r))] }
 
 // Proc returns what is known of a proc. It allocates nothing: Host is not to be changed.
@@ -141,7 +142,8 @@ func (t *Table) Proc(r int) Proc {
 	return p
 }
 
-// seen puts together what is known of the first proc of a run, but for its Machine, which takes time.
+// seen puts together what is known of the first proc of a run, but for its Machine, which takes
+// time.
 func seen(v *View, x *startup.ProcRun) Proc {
 	return Proc{
 		Host: x.Address, PID: x.ID.PID, Client: x.Client, Node: x.Host,

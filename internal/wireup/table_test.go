@@ -95,7 +95,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsSealed: nobody can change a table, and one that can be changed is refused, as is what is none.
+// TestTableIsSealed: nobody can change a table, and one that can be changed is refused, as is what
+// is none.
 func TestTableIsSealed(t *testing.T) {
 	list, _ := split(manyProcs(3))
 	f, err := ShareProcs(&list)
@@ -156,7 +157,8 @@ func TestBadViews(t *testing.T) {
 	}
 }
 
-// TestTableOfAny: a table gives back what it was made of, by rank and in runs, wherever views begin.
+// TestTableOfAny: a table gives back what it was made of, by rank and in runs, wherever views
+// begin.
 func TestTableOfAny(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var all []Proc
@@ -203,8 +205,8 @@ func TestTableOfAny(t *testing.T) {
 	})
 }
 
-// TestOpeningReadsRuns: opening a table and going through its runs looks at nothing that is there for
-// each proc.
+// TestOpeningReadsRuns: opening a table and going through its runs looks at nothing that is there
+// for each proc.
 func TestOpeningReadsRuns(t *testing.T) {
 	const hosts, each = 128, 128 // so that offsets fill pages
 	var list startup.Procs

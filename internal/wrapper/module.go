@@ -17,8 +17,8 @@ var (
 	errNoModule = errors.New("the compiler does not take the module mpi; gfortran is needed")
 )
 
-// moduleSources are the modules mpi and mpi_f08, in the folder of the headers. Compilers write modules
-// in formats of their own, so the wrapper has each of them compile them once. They have no
+// moduleSources are the modules mpi and mpi_f08, in the folder of the headers. Compilers write
+// modules in formats of their own, so the wrapper has each of them compile them once. They have no
 // code. A compiler that does not take the second one has the first.
 var moduleSources = []string{"mpi.F90", "mpi_f08.F90"}
 
@@ -28,8 +28,8 @@ func eight(args []string) bool {
 	return slices.Contains(args, "-fdefault-integer-8") || slices.Contains(args, "-i8")
 }
 
-// modes are ways to have the modules compiled into a folder, MODULES: those of gfortran 10 and later, of
-// others that know its options, and of ifx.
+// modes are ways to have the modules compiled into a folder, MODULES: those of gfortran 10 and
+// later, of others that know its options, and of ifx.
 var modes = [][]string{
 	{mismatch, "-fsyntax-only", "-w", "-JMODULES"},
 	{"-fsyntax-only", "-w", "-JMODULES"},

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/core/compress"
 )
 
-// The levels that a codec may have, as the tool zstd counts them. The library has four that differ: 1 to
-// 2, 3 to 5, 6 to 9, and 10 on.
+// The levels that a codec may have, as the tool zstd counts them. The library has four that differ:
+// 1 to 2, 3 to 5, 6 to 9, and 10 on.
 const (
 	MinLevel = 1
 	MaxLevel = 19

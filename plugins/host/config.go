@@ -95,7 +95,8 @@ const (
 
 var validName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`) })
 
-// sharesSecret reports whether node and plugin are one program, which need not exchange certificates.
+// sharesSecret reports whether node and plugin are one program, which need not exchange
+// certificates.
 func (c *Config) sharesSecret() bool { return c.Builtin && !c.NoMTLS }
 
 // complete sets the defaults and returns all errors of the Config, joined.

@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// A link that lives in the plugin says where it comes from, as one of which the node has the socket does.
+// A link that lives in the plugin says where it comes from, as one of which the node has the socket
+// does.
 func TestPeersOfLinksInPlugins(t *testing.T) {
 	ca := pkitest.Authority(t)
 	var sites [2]transports.Transport

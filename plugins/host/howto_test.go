@@ -12,7 +12,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// howto builds the plugin that docs/plugin-howto.md shows, with other options of the SDK if they are not empty.
+// howto builds the plugin that docs/plugin-howto.md shows, with other options of the SDK if they
+// are not empty.
 func howto(t *testing.T, options string) string {
 	t.Helper()
 	tool := skips.Program(t, "go")
@@ -54,8 +55,8 @@ func TestHowto(t *testing.T) {
 	})
 }
 
-// Binaries that speak the version before, and the one after as well, make links in any pair with one of
-// today, each as another process of another file.
+// Binaries that speak the version before, and the one after as well, make links in any pair with
+// one of today, each as another process of another file.
 func TestBinariesOfOtherAges(t *testing.T) {
 	plugins := map[string]*Plugin{}
 	for name, c := range map[string]struct {

@@ -126,8 +126,8 @@ func dial(ctx context.Context, at net.Addr) (net.Conn, error) {
 	return failfast.Conn(c), nil
 }
 
-// connecting is how the control connection is made. By itself gRPC waits 20 s for an attempt that got
-// stuck, which is longer than a plugin has for its start.
+// connecting is how the control connection is made. By itself gRPC waits 20 s for an attempt that
+// got stuck, which is longer than a plugin has for its start.
 var connecting = grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: 3 * time.Second}
 
 // clientConfig says how go-plugin starts a plugin and connects to it: by a secret that both have,

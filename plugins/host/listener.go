@@ -220,8 +220,8 @@ func (l *listener) reopen(ctx context.Context, inst *instance) error {
 	return err
 }
 
-// reopenLater tries again for as long as peers try to resume their links. While no process of the plugin
-// had the port, the kernel may have given it to a connection of another program.
+// reopenLater tries again for as long as peers try to resume their links. While no process of the
+// plugin had the port, the kernel may have given it to a connection of another program.
 func (l *listener) reopenLater(inst *instance, err error) {
 	end := time.NewTimer(reopenTime)
 	defer end.Stop()

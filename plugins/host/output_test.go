@@ -49,8 +49,8 @@ func TestLogOfPanic(t *testing.T) {
 	w.log.wait(t, `"@level":"error"`, "main_test.go:") // the stack
 }
 
-// TestLogLevelChanges: a plugin that has begun at one level sends the lines of another one once the node
-// has told it.
+// TestLogLevelChanges: a plugin that has begun at one level sends the lines of another one once the
+// node has told it.
 func TestLogLevelChanges(t *testing.T) {
 	w := builtin("tcp", "")
 	w.Logger.SetLevel(hclog.Info)

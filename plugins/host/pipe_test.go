@@ -8,8 +8,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// A proc that holds a link whose peer has ended it, and does nothing with it, must not keep a plugin
-// that died from being started again: nothing more comes by the control connection of before.
+// A proc that holds a link whose peer has ended it, and does nothing with it, must not keep a
+// plugin that died from being started again: nothing more comes by the control connection of
+// before.
 func TestIdlePipesDoNotDelayRestarts(t *testing.T) {
 	w := builtin("tcp", "")
 	w.DataPlanes = []transports.DataPlane{transports.PlaneGRPC}

@@ -115,8 +115,8 @@ func TestReloadOfClosed(t *testing.T) {
 	}
 }
 
-// TestAddressTaken: while no process of a plugin had the port of a listener, another program got it. The
-// listener is there again when that program has ended.
+// TestAddressTaken: while no process of a plugin had the port of a listener, another program got
+// it. The listener is there again when that program has ended.
 func TestAddressTaken(t *testing.T) {
 	dir := t.TempDir()
 	hold := filepath.Join(dir, "hold")

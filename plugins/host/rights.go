@@ -8,7 +8,8 @@ import (
 )
 
 // writable are the folders below which a plugin may change files: those of its sockets, those for
-// temporary files and coverage, by its own environment too, devices, and what the kernel shows of it.
+// temporary files and coverage, by its own environment too, devices, and what the kernel shows of
+// it.
 func writable(cfg *Config, runDir string) []string {
 	dirs := []string{runDir, os.TempDir(), "/tmp", "/var/tmp", "/dev", "/proc", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("GOCOVERDIR")}
 	for _, variable := range cfg.Env {
@@ -31,7 +32,8 @@ func wish(cfg *Config, runDir string) rights.Restrictions {
 	return rights.Restrictions{Writable: writable(cfg, runDir), Namespace: cfg.UserNamespace}
 }
 
-// confine has the process be started with fewer rights than this one has, unless its Config says otherwise.
+// confine has the process be started with fewer rights than this one has, unless its Config says
+// otherwise.
 func (p *process) confine(cfg *Config, runDir string) {
 	if cfg.Unconfined {
 		return

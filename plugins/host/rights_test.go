@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/plugins/host/rights"
 )
 
-// tries is a program that tries what a plugin has no business to do. It writes a line for each of them
-// that worked.
+// tries is a program that tries what a plugin has no business to do. It writes a line for each of
+// them that worked.
 const tries = `
 grep -q '^NoNewPrivs:.1' /proc/self/status || echo gains privileges
 (echo 'evil' > "$HOME/.profile") 2>/dev/null && echo writes
@@ -51,8 +51,8 @@ func landlock() int {
 	return int(v)
 }
 
-// closedFolder makes a folder in which confined plugins may change nothing, in the checkout, or, if that
-// is in a folder for temporary files, in the user's caches.
+// closedFolder makes a folder in which confined plugins may change nothing, in the checkout, or, if
+// that is in a folder for temporary files, in the user's caches.
 func closedFolder(t *testing.T) string {
 	t.Helper()
 	here, _ := filepath.Abs(".")
@@ -74,8 +74,8 @@ func closedFolder(t *testing.T) string {
 	return ""
 }
 
-// A confined process cannot do what plugins need not, and can do what they need; the node keeps all its
-// rights, and an unconfined process has them, too.
+// A confined process cannot do what plugins need not, and can do what they need; the node keeps all
+// its rights, and an unconfined process has them, too.
 func TestConfined(t *testing.T) {
 	if landlock() < rights.SignalsSince {
 		skips.NotRun(t, "Landlock of version 6 in the kernel", "run it on Linux 6.12 or newer with landlock among its security modules")

@@ -114,8 +114,9 @@ func lock(path string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes the directory and everything in it. It holds the parent's lock: otherwise a process that
-// sweeps could make the file of d's own lock again, between its removal and that of the directory.
+// Close removes the directory and everything in it. It holds the parent's lock: otherwise a process
+// that sweeps could make the file of d's own lock again, between its removal and that of the
+// directory.
 func (d *RunDir) Close() error {
 	all, err := lock(filepath.Join(filepath.Dir(d.Path), "lock"), unix.LOCK_EX)
 	if err == nil {
@@ -159,10 +160,10 @@ func runDirError(path, problem string) error {
 }
 
 // RunDirs returns the run directories of the processes of user uid below base or, if base
-// is empty, in all places where NewRunDir would make one. base may also be the directory impi-UID that
-// NewRunDir makes below it. If uid is this process's own
-// user, directories of processes that have ended are removed first, unless another process
-// is doing that. RunDirs does not wait for any lock.
+// is empty, in all places where NewRunDir would make one. base may also be the directory impi-UID
+// that NewRunDir makes below it. If uid is this process's own user, directories of processes that
+// have ended are removed first, unless another process is doing that. RunDirs does not wait for any
+// lock.
 func RunDirs(base string, uid int) (dirs []string) {
 	seen := make(map[string]bool)
 	for _, b := range baseDirs(base) {

@@ -65,8 +65,8 @@ func TestRunDirsOfAForgedPlace(t *testing.T) {
 	}
 }
 
-// TestRunDirsGoWhileOthersSweep: a directory is removed whole while other processes look for those of
-// processes that have ended.
+// TestRunDirsGoWhileOthersSweep: a directory is removed whole while other processes look for those
+// of processes that have ended.
 func TestRunDirsGoWhileOthersSweep(t *testing.T) {
 	base := t.TempDir()
 	over := make(chan struct{})

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startProcess is cmd.Start on a thread of the process's own, which ends when over is closed. What the
-// thread may not do the process may not either, and the kernel sends a child its parent-death signal when
-// the thread that forked it ends. restrict takes rights from the thread.
+// startProcess is cmd.Start on a thread of the process's own, which ends when over is closed. What
+// the thread may not do the process may not either, and the kernel sends a child its parent-death
+// signal when the thread that forked it ends. restrict takes rights from the thread.
 func startProcess(cmd *exec.Cmd, restrict func() error, over <-chan struct{}) error {
 	started := make(chan error, 1)
 	go onThread(func() {
@@ -25,8 +25,8 @@ func startProcess(cmd *exec.Cmd, restrict func() error, over <-chan struct{}) er
 	return <-started
 }
 
-// onThread runs f on a thread that ends with it. That is not the first one of this process: it cannot
-// end, and what others may do with the process depends on its rights.
+// onThread runs f on a thread that ends with it. That is not the first one of this process: it
+// cannot end, and what others may do with the process depends on its rights.
 func onThread(f func()) {
 	runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
 	if unix.Gettid() != unix.Getpid() {

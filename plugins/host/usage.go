@@ -100,9 +100,9 @@ func (r *resent) told(of *instance, n uint64) {
 }
 
 // Estimates returns what a plugin has measured of links whose bytes pass through its process: their
-// smoothed round-trip times, and how many packets it had to send again, which never falls. passes is
-// false for a plugin through which no bytes have passed; it is not asked. One that does not answer
-// before ctx ends has no times.
+// smoothed round-trip times, and how many packets it had to send again, which never falls. passes
+// is false for a plugin through which no bytes have passed; it is not asked. One that does not
+// answer before ctx ends has no times.
 func (p *Plugin) Estimates(ctx context.Context) (trips map[LinkID]time.Duration, resent uint64, passes bool) {
 	p.mu.Lock()
 	inst := p.cur

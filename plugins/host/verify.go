@@ -132,12 +132,12 @@ func (x *executable) inherits() []*os.File {
 	return nil
 }
 
-// clear is how many numbers above the highest one that it inherits a child may use while it renumbers its
-// descriptors: one for each, and one for what it tells of a failure.
+// clear is how many numbers above the highest one that it inherits a child may use while it
+// renumbers its descriptors: one for each, and one for what it tells of a failure.
 const clear = 16
 
-// execPath returns the path by which the child executes the file, given all that it inherits. release
-// closes the file behind the path.
+// execPath returns the path by which the child executes the file, given all that it inherits.
+// release closes the file behind the path.
 func (x *executable) execPath(inherited []*os.File) (path string, release func(), err error) {
 	if x.script {
 		return fmt.Sprintf("/proc/self/fd/%d", scriptFD), func() {}, nil

@@ -58,9 +58,9 @@ func listenSpec(req *proto.ListenRequest) transports.ListenSpec {
 	return at
 }
 
-// portOf returns the port of an address: of "ip:port", with something behind a slash or without, of the
-// first of several separated by commas, which all have the same port, or of a URL. It returns 0 if there
-// is none.
+// portOf returns the port of an address: of "ip:port", with something behind a slash or without, of
+// the first of several separated by commas, which all have the same port, or of a URL. It returns 0
+// if there is none.
 func portOf(address string) int {
 	first, _, _ := strings.Cut(address, ",")
 	if u, err := url.Parse(first); err == nil && u.Host != "" {

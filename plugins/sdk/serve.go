@@ -46,8 +46,8 @@ const (
 )
 
 // serveNode answers the node until it ends the process: the control socket is opened, and then the
-// handshake printed. go-plugin's own server is not used, because with it the linker keeps every method
-// of every type: a plugin is a quarter smaller without.
+// handshake printed. go-plugin's own server is not used, because with it the linker keeps every
+// method of every type: a plugin is a quarter smaller without.
 func serveNode(s *server) error {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt) // this signal is for the node: a terminal sends it to both
 	// The cookie was checked. Child processes are not plugins.

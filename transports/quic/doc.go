@@ -28,8 +28,8 @@
 //	close     2  the process ends
 //
 // If the listener's address ends with a number, as in "192.0.2.7:7800/8", a link may have up to so
-// many streams, which should be on different connections, and begins with one; package stripe has what is on
-// them.
+// many streams, which should be on different connections, and begins with one; package stripe has
+// what is on them.
 //
 // Streams of one connection do not block each other: a lost packet delays only the streams
 // whose bytes it had, and each stream has a window of its own.

@@ -55,8 +55,8 @@ func (x *leased) Break() {
 
 // enter returns the connection for the next link to a target, and counts a user for it. It
 // is a new one if there are less than most and all have links, otherwise the one with the fewest
-// links. It is none of those in taken, to which it is added, if that is not nil. fresh reports whether it
-// is new.
+// links. It is none of those in taken, to which it is added, if that is not nil. fresh reports
+// whether it is new.
 func (t *Transport) enter(at target, most int, taken map[*pooledConn]bool) (l *pooledConn, fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -97,8 +97,8 @@ func (t *Transport) several(ctx context.Context, at target, first *leased, most 
 	}})
 }
 
-// open opens a stream on a connection that may have others, of which there may be most, and which is none
-// of taken.
+// open opens a stream on a connection that may have others, of which there may be most, and which
+// is none of taken.
 func (t *Transport) open(ctx context.Context, at target, most int, taken map[*pooledConn]bool) (*leased, error) {
 	for {
 		if err := ctx.Err(); err != nil {

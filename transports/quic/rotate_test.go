@@ -41,8 +41,8 @@ func lives(t *testing.T, near, far link.Link) {
 	}
 }
 
-// TestNewCertificates: links go on over the connections that they have, and what is made later is judged
-// by the new files, also on a connection that is there.
+// TestNewCertificates: links go on over the connections that they have, and what is made later is
+// judged by the new files, also on a connection that is there.
 func TestNewCertificates(t *testing.T) {
 	old, fresh := pkitest.Authority(t), pkitest.Authority(t)
 	alpha := started(t, pkitest.Site(t, "alpha", old, old, nil))

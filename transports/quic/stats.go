@@ -34,8 +34,8 @@ func (c *counts) remove(qc *quic.Conn) {
 	c.lost += qc.ConnectionStats().PacketsLost
 }
 
-// Retransmits returns how many packets were lost, whose data QUIC sends again in others. A packet that
-// comes after all is not subtracted.
+// Retransmits returns how many packets were lost, whose data QUIC sends again in others. A packet
+// that comes after all is not subtracted.
 func (t *Transport) Retransmits() uint64 {
 	c := &t.counts
 	c.mu.Lock()

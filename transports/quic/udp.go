@@ -85,8 +85,8 @@ func (s *settings) setBuffers(fd int) error {
 // closed.
 var errNobody = fmt.Errorf("a packet came back: %w", syscall.ECONNREFUSED)
 
-// cancelIfUnreachable cancels a handshake with errNobody if the peer's machine says that the port is
-// closed. The kernel does not report that on the library's socket, which is not connected.
+// cancelIfUnreachable cancels a handshake with errNobody if the peer's machine says that the port
+// is closed. The kernel does not report that on the library's socket, which is not connected.
 func cancelIfUnreachable(ctx context.Context, from netip.Addr, to netip.AddrPort, cancel context.CancelCauseFunc) {
 	d := net.Dialer{}
 	if from.IsValid() {

@@ -19,7 +19,8 @@ const (
 	headStart = 250 * time.Millisecond
 )
 
-// parseAddresses reads "ip:port", or several separated by commas, and of how many connections a link is.
+// parseAddresses reads "ip:port", or several separated by commas, and of how many connections a
+// link is.
 func parseAddresses(to transports.DialSpec) (list []netip.AddrPort, streams int, err error) {
 	text, streams, err := stripe.ParseAddress(to.Address)
 	if err != nil {

@@ -29,8 +29,8 @@ var schema = append([]transports.Setting{
 	{Name: "tls", Type: transports.TypeBool, Default: false, Doc: "TLS 1.3 with certificates on both sides, which cert, key and ca name"},
 }, identity.Settings(false)...)
 
-// defaultStreams fill 1 Gb/s over 100 ms with the kernel's usual send buffers; over 200 ms they do not
-// (docs/wide-area.md).
+// defaultStreams fill 1 Gb/s over 100 ms with the kernel's usual send buffers; over 200 ms they do
+// not (docs/wide-area.md).
 const defaultStreams = 8.0
 
 // maxAlso bounds the setting also: peers try a bounded number of addresses.

@@ -29,7 +29,8 @@ const (
 	otherWayTime = time.Second
 )
 
-// dialledLink makes a link of a connection that was dialled, and later of others if the peer's address says so.
+// dialledLink makes a link of a connection that was dialled, and later of others if the peer's
+// address says so.
 func (s *settings) dialledLink(ctx context.Context, raw *net.TCPConn, list []netip.AddrPort, streams int, address string) (l link.Link, err error) {
 	var c transports.Conn
 	switch {
@@ -122,8 +123,8 @@ func (s *settings) another(ctx context.Context, from netip.Addr, far, to netip.A
 	return s.connect(ctx, from, far)
 }
 
-// join makes a link's connection of one that was accepted, or adds it to that of a link, and returns nil then.
-// It closes raw after an error.
+// join makes a link's connection of one that was accepted, or adds it to that of a link, and
+// returns nil then. It closes raw after an error.
 func (l *listener) join(ctx context.Context, s *settings, raw *net.TCPConn) (transports.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()

@@ -43,7 +43,8 @@ func TestSuiteStreams(t *testing.T) {
 	}
 }
 
-// The side that listens says how many connections a link has. Whoever has another setting dials as many.
+// The side that listens says how many connections a link has. Whoever has another setting dials as
+// many.
 func TestListenerChoosesStreams(t *testing.T) {
 	one, four := configured(t, map[string]any{"streams": 1.0}), configured(t, map[string]any{"streams": 4.0})
 	one.NearNobody()
@@ -80,8 +81,8 @@ func TestListenerChoosesStreams(t *testing.T) {
 	}
 }
 
-// A listener for channels is one for hosts that know nothing of several connections: what comes is a link
-// from its first byte on.
+// A listener for channels is one for hosts that know nothing of several connections: what comes is
+// a link from its first byte on.
 func TestChannelsAreOneConnection(t *testing.T) {
 	ln := listen(t, configured(t, nil), transports.ListenSpec{Host: "127.0.0.1", IPChannel: true})
 	c, err := net.Dial("tcp", ln.Address())

@@ -69,7 +69,8 @@ func (t *Transport) Health() error { return t.settings.Load().id.Health() }
 // Dial connects to "ip:port", from the address that the caller asks for, because peers
 // distinguish hosts by the address that a connection comes from. Of several addresses,
 // separated by commas, it uses the one that answers first. If the address says that a link may have
-// several connections, the others are dialled to the addresses in turn, once the link has carried much.
+// several connections, the others are dialled to the addresses in turn, once the link has carried
+// much.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	s := t.settings.Load()
 	list, streams, err := parseAddresses(to)

@@ -6,8 +6,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// bell is a pair of sockets by which a node wakes the user of a link: one is readable when there is a byte from
-// the other, and writable when the other has taken what fills it. A nil bell does nothing.
+// bell is a pair of sockets by which a node wakes the user of a link: one is readable when there is
+// a byte from the other, and writable when the other has taken what fills it. A nil bell does
+// nothing.
 type bell struct{ user, node int }
 
 func newBell() (*bell, error) {

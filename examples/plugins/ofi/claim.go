@@ -17,9 +17,9 @@ import (
 
 var errTaken = errors.New("another process listens there")
 
-// claim is the right to the name of a listener's endpoint on this machine: libfabric's shm removes the
-// memory of an endpoint that lives when another one asks for its name. It is a socket with that name, which
-// goes with the process however that ends.
+// claim is the right to the name of a listener's endpoint on this machine: libfabric's shm removes
+// the memory of an endpoint that lives when another one asks for its name. It is a socket with that
+// name, which goes with the process however that ends.
 type claim struct {
 	name string
 	held net.PacketConn // nil: the name has the process's number
@@ -31,8 +31,9 @@ var claims = struct {
 	had map[string]bool
 }{had: map[string]bool{}}
 
-// claimFor returns the claim of a listener. The name is the same for the same listener in each process, so
-// that a plugin which is started again is where it was. In one process no name is used twice: see kin.
+// claimFor returns the claim of a listener. The name is the same for the same listener in each
+// process, so that a plugin which is started again is where it was. In one process no name is used
+// twice: see kin.
 func claimFor(at transports.ListenSpec) (*claim, error) {
 	sum := sha256.Sum256([]byte(filepath.Join(at.Dir, at.Name)))
 	c := &claim{name: "impi-" + hex.EncodeToString(sum[:8])}
@@ -53,7 +54,8 @@ func claimFor(at transports.ListenSpec) (*claim, error) {
 	return c, nil
 }
 
-// socket is the address that stands for the name: one that is in no folder, so that nothing is left behind.
+// socket is the address that stands for the name: one that is in no folder, so that nothing is left
+// behind.
 func (c *claim) socket() string { return "@" + c.name }
 
 // service returns the service to pass to libfabric's shm, which decides whether it adds a number to

@@ -10,9 +10,9 @@ import (
 
 var _ conn.Direct = (*stream)(nil)
 
-// polling is what a link has for users that never wait in it: the SDK's relay, which polls the ring of a proc
-// and the link in turns. So the thread that takes bytes out of the ring also gives them to the provider, and
-// the one that has read a completion puts its bytes into the ring.
+// polling is what a link has for users that never wait in it: the SDK's relay, which polls the ring
+// of a proc and the link in turns. So the thread that takes bytes out of the ring also gives them
+// to the provider, and the one that has read a completion puts its bytes into the ring.
 type polling struct {
 	polls bool          // it counts in node.polled
 	armed link.Interest // events that its user sleeps for

@@ -225,8 +225,8 @@ type event struct {
 	err  int // of libfabric, positive
 }
 
-// read returns what has completed; what it returns is valid until the next call. The caller holds the lock
-// under which slots are made.
+// read returns what has completed; what it returns is valid until the next call. The caller holds
+// the lock under which slots are made.
 func (f *fabric) read() []event {
 	n, found := int(C.fabric_read(f.c, &f.ev[0])), 0
 	for _, e := range f.ev[:n] {

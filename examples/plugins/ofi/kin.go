@@ -7,11 +7,11 @@ import (
 
 var errEnded = errors.New("the peer's endpoint was closed")
 
-// kin are the endpoints of this process whose provider uses each other's memory as it is: libfabric's shm
-// keeps a pointer to the peer's, and goes on to use it when the peer has unmapped it (SIGSEGV in fi_send
-// or fi_close). So the others forget an endpoint before it is closed. It also keeps the names of all
-// endpoints that the process has had, with where their memory was, and looks there first: so each has a name
-// of its own, and one that is closed is told to nobody.
+// kin are the endpoints of this process whose provider uses each other's memory as it is:
+// libfabric's shm keeps a pointer to the peer's, and goes on to use it when the peer has unmapped
+// it (SIGSEGV in fi_send or fi_close). So the others forget an endpoint before it is closed. It
+// also keeps the names of all endpoints that the process has had, with where their memory was, and
+// looks there first: so each has a name of its own, and one that is closed is told to nobody.
 var kin = struct {
 	sync.Mutex
 	nodes map[*node]bool
@@ -64,8 +64,9 @@ func (n *node) close() {
 	n.claim.free()
 }
 
-// forget drops a peer in this process, and what the provider has noted of it by itself. A node that dials is
-// not used for more: the provider would take what it has noted of one peer for the next in its place.
+// forget drops a peer in this process, and what the provider has noted of it by itself. A node that
+// dials is not used for more: the provider would take what it has noted of one peer for the next in
+// its place.
 func (n *node) forget(blob []byte) {
 	n.f.forget(blob)
 	if n.arrived == nil {

@@ -66,8 +66,8 @@ func listens(t *testing.T, x *transport, at transports.ListenSpec) transports.Li
 	return ln
 }
 
-// With shm libfabric uses the memory of other endpoints in the process as it is. Whichever end is closed
-// first, whether links are left, and when it is dialled again: nobody uses what has gone.
+// With shm libfabric uses the memory of other endpoints in the process as it is. Whichever end is
+// closed first, whether links are left, and when it is dialled again: nobody uses what has gone.
 func TestTwoEndpointsOfOneProcess(t *testing.T) {
 	shm := map[string]any{"provider": "shm"}
 	for _, pause := range []time.Duration{0, time.Second, removeAfter + time.Second} {
@@ -97,8 +97,8 @@ func TestTwoEndpointsOfOneProcess(t *testing.T) {
 	}
 }
 
-// The first endpoint of a listener has the same name in each process; no name is used twice in one, whether
-// the links of the first go on or not.
+// The first endpoint of a listener has the same name in each process; no name is used twice in one,
+// whether the links of the first go on or not.
 func TestNamesOfEndpoints(t *testing.T) {
 	x, at := configured(t, map[string]any{"provider": "shm"}), here(t)
 	first := listens(t, x, at)

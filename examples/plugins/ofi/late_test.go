@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// A listener that was dialled while nobody was there is reached once it is, whether the dialler has given it up
-// meanwhile or not.
+// A listener that was dialled while nobody was there is reached once it is, whether the dialler has
+// given it up meanwhile or not.
 func TestListenerThatComesLater(t *testing.T) {
 	for what, c := range map[string]struct {
 		wait time.Duration
@@ -57,8 +57,8 @@ func TestListenerThatComesLater(t *testing.T) {
 	}
 }
 
-// A peer that was given up while messages to it were under way is reached when it is back, although these never
-// complete.
+// A peer that was given up while messages to it were under way is reached when it is back, although
+// these never complete.
 func TestPeerThatWasGivenUp(t *testing.T) {
 	x := configured(t, nil)
 	ln := listens(t, x, here(t))

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// resident is what this process has in memory, in bytes; Go's own runtime does not count what C has.
+// resident is what this process has in memory, in bytes; Go's own runtime does not count what C
+// has.
 func resident(t *testing.T) int {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

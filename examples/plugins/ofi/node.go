@@ -71,7 +71,8 @@ type endpoint struct {
 	claim         *claim // nil: none is needed
 }
 
-// newNode makes a node, which frees the claim when it ends. After an error the caller still has that.
+// newNode makes a node, which frees the claim when it ends. After an error the caller still has
+// that.
 func newNode(set settings, at endpoint) (*node, error) {
 	f, err := openFabric(set, at.host, at.service)
 	if err != nil {
@@ -98,8 +99,8 @@ func newNode(set settings, at endpoint) (*node, error) {
 	return n, nil
 }
 
-// run moves messages until nobody needs the node. While users of links poll, these do it, and run does only
-// what is due at its time.
+// run moves messages until nobody needs the node. While users of links poll, these do it, and run
+// does only what is due at its time.
 func (n *node) run() {
 	defer close(n.done)
 	var last time.Time
@@ -137,8 +138,8 @@ func (n *node) run() {
 	}
 }
 
-// progress handles what has completed, until there is nothing more or the reader of l has enough. It returns how
-// much that was.
+// progress handles what has completed, until there is nothing more or the reader of l has enough.
+// It returns how much that was.
 func (n *node) progress(l *stream) (found int) {
 	for range mostBatches {
 		list := n.f.read()

@@ -11,10 +11,10 @@ const (
 	firstPort = 10240 // the first port that a listener gets
 )
 
-// quietPort returns a port that the kernel gives to nobody by itself, or 0 if it may give any. While nobody
-// listens at a port, as when a plugin is restarted, diallers of this machine go on trying; the kernel may then
-// give one of them just this port to dial from, which connects it with itself, and the listener cannot
-// come back.
+// quietPort returns a port that the kernel gives to nobody by itself, or 0 if it may give any.
+// While nobody listens at a port, as when a plugin is restarted, diallers of this machine go on
+// trying; the kernel may then give one of them just this port to dial from, which connects it with
+// itself, and the listener cannot come back.
 func quietPort() int {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -429,8 +429,8 @@ func (t *transport) dialler(s settings, o offer, from string, to target) (*node,
 	return nil, errEnded
 }
 
-// mostNodes is how often a new node is made for a dial. With shm one cannot be used any more if another endpoint
-// of this process was closed since (see forget).
+// mostNodes is how often a new node is made for a dial. With shm one cannot be used any more if
+// another endpoint of this process was closed since (see forget).
 const mostNodes = 4
 
 // Close ends the nodes that dial. Links continue.

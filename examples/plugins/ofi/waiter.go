@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// waiter is where a node's goroutine sleeps: on the descriptor of the completion queue, in Go's poller, so that
-// no thread is held; or on a timer, where the provider has no descriptor or the queue is polled by others.
+// waiter is where a node's goroutine sleeps: on the descriptor of the completion queue, in Go's
+// poller, so that no thread is held; or on a timer, where the provider has no descriptor or the
+// queue is polled by others.
 type waiter struct {
 	queue int      // the descriptor
 	set   int      // descriptors; queue is in it only during a sleep: otherwise each message would wake a thread
@@ -46,8 +47,8 @@ func newWaiter(fd int) (w waiter, err error) {
 	return w, nil
 }
 
-// sleep waits until wake is called, or for some time. If watch is set it ends as well when something may have
-// completed, which ready reports for the time before.
+// sleep waits until wake is called, or for some time. If watch is set it ends as well when
+// something may have completed, which ready reports for the time before.
 func (w *waiter) sleep(limit time.Duration, watch bool, ready func() bool) {
 	if !watch || w.file == nil {
 		w.timer.Reset(limit)

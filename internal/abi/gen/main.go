@@ -1,5 +1,5 @@
-// Command gen writes what is generated in this repository from include/mpi.h, the exported functions
-// of cmd/libmpi and the tables of internal/abi. go generate ./internal/abi runs it.
+// Command gen writes what is generated in this repository from include/mpi.h, the exported
+// functions of cmd/libmpi and the tables of internal/abi. go generate ./internal/abi runs it.
 //
 //   - Of mpi.h and the exported functions: the C functions of the library, the table of those that
 //     are implemented, Fortran's interfaces, and the error classes of core/mpierr.

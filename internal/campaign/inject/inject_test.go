@@ -88,7 +88,8 @@ var victims = map[string]func(){
 	},
 }
 
-// do runs a victim and returns what it has printed, the calls that it made, and whether one was failed.
+// do runs a victim and returns what it has printed, the calls that it made, and whether one was
+// failed.
 func do(t *testing.T, what string, calls []string, decide func(Call) Fault) (out string, made []Call, applied bool) {
 	t.Helper()
 	if err := Missing(); err != nil {
@@ -164,7 +165,8 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// Every fault has an error, every call something that can become of it, and names are not used twice.
+// Every fault has an error, every call something that can become of it, and names are not used
+// twice.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range table {

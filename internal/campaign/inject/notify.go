@@ -66,12 +66,12 @@ func Missing() error {
 	return nil
 }
 
-// A thread whose call we have heard of waits although Go's runtime sends it signals: else the call would
-// be repeated and counted twice.
+// A thread whose call we have heard of waits although Go's runtime sends it signals: else the call
+// would be repeated and counted twice.
 const filterFlags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 
-// filter makes the calling thread, and all processes that it starts, wait in these calls, and returns
-// the listener that tells of them. There is no way back.
+// filter makes the calling thread, and all processes that it starts, wait in these calls, and
+// returns the listener that tells of them. There is no way back.
 func filter(calls []uint32) (listener int, err error) {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return -1, fmt.Errorf("no_new_privs: %w", err)
@@ -96,7 +96,8 @@ func filter(calls []uint32) (listener int, err error) {
 	return int(fd), nil
 }
 
-// numbers are the numbers of the calls with these names, and execve's, by which processes are known.
+// numbers are the numbers of the calls with these names, and execve's, by which processes are
+// known.
 func numbers(names []string) []uint32 {
 	list := []uint32{unix.SYS_EXECVE}
 	for _, s := range table {
@@ -107,8 +108,8 @@ func numbers(names []string) []uint32 {
 	return list
 }
 
-// await waits for a call and returns it, nil if that has gone meanwhile, or false when no process with the filter
-// is left.
+// await waits for a call and returns it, nil if that has gone meanwhile, or false when no process
+// with the filter is left.
 func await(listener int) (*notification, bool) {
 	poll := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
 	if n, err := unix.Poll(poll, -1); err != nil || n == 0 {

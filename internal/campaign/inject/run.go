@@ -165,8 +165,8 @@ func (s *supervisor) apply(fault Fault, tgid int, n *notification) (response, bo
 	return response{id: n.id, errno: -int32(fault.Errno())}, true
 }
 
-// process returns the process of a thread. Between fork and exec a child counts as its parent, which
-// hears of errors there. The shim is none.
+// process returns the process of a thread. Between fork and exec a child counts as its parent,
+// which hears of errors there. The shim is none.
 func (s *supervisor) process(tid int) (tgid int, p *process) {
 	tgid, known := s.groups[tid]
 	parent := 0

@@ -46,7 +46,8 @@ func become(list string) error {
 	}
 	env := os.Environ()
 	unix.CloseOnExec(shimSocket)
-	// The filter holds for this thread alone, which becomes the program; another one can send the listener.
+	// The filter holds for this thread alone, which becomes the program; another one can send the
+	// listener.
 	runtime.LockOSThread()
 	listener, err := filter(calls)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // most is how many bytes of a write are looked at.
 const most = 1 << 20
 
-// short does the first half of a write to a stream or a file in the place of the thread that waits in
-// it, and returns how many bytes that was; false if there is no such write, as of one byte, of a
+// short does the first half of a write to a stream or a file in the place of the thread that waits
+// in it, and returns how many bytes that was; false if there is no such write, as of one byte, of a
 // message that must not be divided, or with descriptors beside the bytes.
 func short(tgid, tid int, d *data) (int, bool) {
 	b := payload(tid, d)

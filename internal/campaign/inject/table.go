@@ -42,9 +42,9 @@ var (
 	writing    = map[string][]Fault{socket: {"EINTR", "ECONNRESET", "ENOMEM", Short}, file: {"EINTR", "ENOSPC", Short}, pipe: {"EINTR"}}
 )
 
-// table lists the calls. Those of Go's runtime for memory, threads and waiting are not in it: the runtime ends
-// the process if they fail. So it does for some of its poller's, which are in it; package job knows the words
-// that it says then.
+// table lists the calls. Those of Go's runtime for memory, threads and waiting are not in it: the
+// runtime ends the process if they fail. So it does for some of its poller's, which are in it;
+// package job knows the words that it says then.
 var table = []spec{
 	{name: "openat", nr: unix.SYS_OPENAT, faults: []Fault{"EMFILE", "ENOMEM", "EINTR"}, only: plain},
 	{name: "openat create", nr: unix.SYS_OPENAT, faults: []Fault{"EMFILE", "ENOSPC"}, only: creating},

@@ -125,8 +125,8 @@ func (b *Workspace) prepare(ctx context.Context, j *Job, k Kind, rounds int) err
 	return os.WriteFile(j.file(), []byte(text), 0o600)
 }
 
-// RunAgain runs a short job in the folder of one that has ended. Nodes remove files that killed ones
-// have left.
+// RunAgain runs a short job in the folder of one that has ended. Nodes remove files that killed
+// ones have left.
 func (b *Workspace) RunAgain(ctx context.Context, j *Job, k Kind) error {
 	err := b.prepare(ctx, j, k, 1)
 	if err == nil {

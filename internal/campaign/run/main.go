@@ -1,5 +1,5 @@
-// Command run searches for faults for as long as it is told, goes on where it stopped, and keeps the
-// count: make campaign.
+// Command run searches for faults for as long as it is told, goes on where it stopped, and keeps
+// the count: make campaign.
 package main
 
 import (

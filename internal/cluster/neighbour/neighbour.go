@@ -21,9 +21,9 @@ var (
 	BeatDown = &proto.Down{Word: &proto.Down_Beat{Beat: &proto.Nothing{}}}
 )
 
-// Up returns the message by which a host that is not the head reports a step to its parent: Report,
-// Wait or Finished. It returns nil for the other steps.
-func Up(s membership.Step) *proto.Up {
+// ToParent returns the message by which a host that is not the head reports a step to its parent:
+// Report, Wait or Finished. It returns nil for the other steps.
+func ToParent(s membership.Step) *proto.Up {
 	switch s.Kind {
 	case membership.Report:
 		p := &proto.Parts{}
@@ -50,14 +50,14 @@ func Up(s membership.Step) *proto.Up {
 func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (forHead bool, err error) {
 	switch x := w.GetWord().(type) {
 	case *proto.Up_Beat, *proto.Up_Bye:
-		m.Heard(child, now)
+		m.HeardFrom(child, now)
 		return false, nil
 	case *proto.Up_Parts:
 		parts := make([]membership.Part, len(x.Parts.GetPart()))
 		for i, y := range x.Parts.GetPart() {
 			parts[i] = membership.Part{Host: int(y.GetHost()), Data: y.GetData()}
 		}
-		return false, m.Take(child, parts, now)
+		return false, m.AddParts(child, parts, now)
 	case *proto.Up_WaitsFor:
 		hosts := make([]int, len(x.WaitsFor.GetHost()))
 		for i, y := range x.WaitsFor.GetHost() {
@@ -65,9 +65,9 @@ func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (for
 		}
 		return false, m.ReportMissing(child, hosts, now)
 	case *proto.Up_Finished:
-		return false, m.Finishes(child, now)
+		return false, m.ChildFinished(child, now)
 	case *proto.Up_Stays:
-		m.Heard(child, now)
+		m.HeardFrom(child, now)
 		return true, nil
 	case *proto.Up_Listens:
 		return true, m.CheckSender(child, int(x.Listens.GetHost()), now)
@@ -85,7 +85,7 @@ func FromChild(m *membership.Member, child int, w *proto.Up, now time.Time) (for
 // FromParent passes the parent's message to m, and reports whether it is for all hosts below as
 // well.
 func FromParent(m *membership.Member, parent int, w *proto.Down, now time.Time) (forBelow bool) {
-	m.Heard(parent, now)
+	m.HeardFrom(parent, now)
 	switch w.GetWord().(type) {
 	case *proto.Down_Over:
 		m.End()

@@ -37,7 +37,7 @@ func TestUp(t *testing.T) {
 			{Kind: membership.Report, Parts: []membership.Part{{Host: child, Data: []byte{byte(child)}}}},
 			{Kind: membership.Finished},
 		} {
-			if forHead, err := neighbour.FromChild(m, child, neighbour.Up(s), now); forHead || err != nil {
+			if forHead, err := neighbour.FromChild(m, child, neighbour.ToParent(s), now); forHead || err != nil {
 				t.Fatalf("step %d of host %d: for the head %v, %v", s.Kind, child, forHead, err)
 			}
 		}
@@ -54,7 +54,7 @@ func TestUp(t *testing.T) {
 			finished = true
 		}
 	}
-	parts := neighbour.Up(report).GetParts().GetPart()
+	parts := neighbour.ToParent(report).GetParts().GetPart()
 	if !finished || len(parts) != 3 {
 		t.Fatalf("finished %v, and %d parts of 3", finished, len(parts))
 	}
@@ -63,7 +63,7 @@ func TestUp(t *testing.T) {
 			t.Errorf("part %d is %v, want that of host %d", i, p, host)
 		}
 	}
-	if w := neighbour.Up(membership.Step{Kind: membership.Lost, Hosts: []int{3}}); w != nil {
+	if w := neighbour.ToParent(membership.Step{Kind: membership.Lost, Hosts: []int{3}}); w != nil {
 		t.Errorf("the parent is told %v of a loss", w)
 	}
 }

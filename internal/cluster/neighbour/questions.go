@@ -10,7 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/rpc/proto"
 )
 
-// MaxAnswer is the size of the largest answer in bytes: it shares a connection with the signs of life.
+// MaxAnswer is the size of the largest answer in bytes: it shares a connection with the signs of
+// life.
 const MaxAnswer = 4 << 20
 
 // Errors of questions.
@@ -86,8 +87,8 @@ func Reply(asked *proto.Message, data []byte, err error) *proto.Up {
 	return &proto.Up{Word: &proto.Up_Answer{Answer: answerTo(asked, data, err)}}
 }
 
-// ForwardAnswer returns, at the head, the answer to a question of another host, with the data or the
-// error that resulted.
+// ForwardAnswer returns, at the head, the answer to a question of another host, with the data or
+// the error that resulted.
 func ForwardAnswer(asked *proto.Message, data []byte, err error) *proto.Down {
 	return &proto.Down{Word: &proto.Down_Answer{Answer: answerTo(asked, data, err)}}
 }

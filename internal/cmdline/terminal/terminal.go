@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Give makes a command, which is not started yet, the leader of a session with a terminal of its
+// Attach makes a command, which is not started yet, the leader of a session with a terminal of its
 // own. hangUp removes the terminal, as closing its window does.
-func Give(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
+func Attach(t *testing.T, cmd *exec.Cmd) (hangUp func()) {
 	t.Helper()
 	if signal.Ignored(syscall.SIGHUP) { // tests under nohup would pass that on, and no hang-up would end the command
 		heard := make(chan os.Signal, 1)

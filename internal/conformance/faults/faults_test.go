@@ -19,7 +19,7 @@ func TestFit(t *testing.T) {
 		return os.ReadFile(filepath.Join("../../..", filepath.FromSlash(name)))
 	}
 	for i, m := range Mutants(all) {
-		if _, err := mutant.Weave([]mutant.Mutant{m}, read); err != nil {
+		if _, err := mutant.InsertMutants([]mutant.Mutant{m}, read); err != nil {
 			t.Error(err)
 		}
 		if strings.Contains(all[i].What, "[") {

@@ -11,7 +11,8 @@ import (
 )
 
 // clientVerbs are the steps between two procs: one of the IUT's, which does what it is told,
-// and one of the tester's. watchVerbs are about what does not come, windows, and the end of the IUT.
+// and one of the tester's. watchVerbs are about what does not come, windows, and the end of the
+// IUT.
 var clientVerbs, watchVerbs map[string]verb
 
 func init() {
@@ -309,7 +310,8 @@ func (p *player) continues(w script.Words) {
 	p.k.hasData(&next, m.data[at:min(at+int(p.k.datalen), len(m.data))], "a continuation")
 }
 
-// cancel sends a CANCEL, and has the answer be of the type behind the arrow; $answer is which it is.
+// cancel sends a CANCEL, and has the answer be of the type behind the arrow; $answer is which it
+// is.
 func (p *player) cancel(w script.Words) {
 	got := p.k.cancels(w.Number("srqid", 0))
 	p.vars["answer"] = got.String()

@@ -146,7 +146,8 @@ func (p *player) hook(f func(c *conn, l label)) {
 	}
 }
 
-// inOrder checks that labels ascend, and that nothing comes before those that are named are answered.
+// inOrder checks that labels ascend, and that nothing comes before those that are named are
+// answered.
 func (p *player) inOrder(w script.Words) {
 	var before label
 	p.hook(func(c *conn, l label) {

@@ -82,8 +82,8 @@ func (r Row) whole() string {
 	return r.Reason + "\nwhat to do: " + r.Remedy
 }
 
-// Failures writes each row that has failed, with its whole reason, the rule if the reason does not have it, and
-// the remedy.
+// Failures writes each row that has failed, with its whole reason, the rule if the reason does not
+// have it, and the remedy.
 func (p Printer) Failures(rows []Row) {
 	for _, r := range rows {
 		if r.Verdict != transporttest.Fail {

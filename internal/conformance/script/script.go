@@ -21,7 +21,8 @@
 // $name and ${expression} are replaced before a step is played.
 //
 // "steps NAME PARAMETER..." begins a routine, the lines that a step NAME stands for. The words of
-// that step are the values of the parameters, in their order or by name=value; $rest is all of them.
+// that step are the values of the parameters, in their order or by name=value; $rest is all of
+// them.
 //
 // The language is our own: a case is read beside the chapter of the standard, and each step is one
 // line of the dialogue, which HCL would wrap into a block.

@@ -28,9 +28,9 @@ type Settings struct {
 	Log   hclog.Logger
 	Keys  func(at *site.Listener) dynamic.Keys // by which greetings at a listener are proved
 
-	// Take answers the greeting of a link before ctx ends, and owns the link from then on. If it
+	// Handle answers the greeting of a link before ctx ends, and owns the link from then on. If it
 	// returns an error, the link is refused or lost, and Arrivals closes it.
-	Take func(ctx context.Context, a *Arrival) error
+	Handle func(ctx context.Context, a *Arrival) error
 }
 
 // Arrival is a link whose other end has proved its identity.
@@ -46,8 +46,8 @@ func (a *Arrival) Answer(ctx context.Context, v dynamic.Verdict) error {
 	return dial.Answer(ctx, a.Link, a.Greeting, v)
 }
 
-// Arrivals accepts links. If too many have not greeted yet, the slowest are closed, since diallers of
-// ours greet at once.
+// Arrivals accepts links. If too many have not greeted yet, the slowest are closed, since diallers
+// of ours greet at once.
 type Arrivals struct {
 	Settings
 	waiting *socket.Waiting // links at all listeners that have not greeted
@@ -116,7 +116,7 @@ func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at 
 	ctx, cancel := context.WithTimeout(s.Tasks, dial.GreetLimit)
 	defer cancel()
 	hello, _ := g.Peer()
-	if err := s.Take(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g}); err != nil {
+	if err := s.Handle(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g}); err != nil {
 		return err
 	}
 	if dial.IsForJob(&hello) {

@@ -26,7 +26,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 	running := lifetime.NewGroup(ctx)
 	arrivals := New(Settings{
 		Tasks: running, Log: hclog.NewNullLogger(), Keys: func(*site.Listener) dynamic.Keys { return dynamic.KeysOfJob(dynamic.Token{1}) },
-		Take: func(context.Context, *Arrival) error { t.Error("somebody has proved to be of the job"); return nil },
+		Handle: func(context.Context, *Arrival) error { t.Error("somebody has proved to be of the job"); return nil },
 	})
 	t.Cleanup(running.Close)
 	t.Cleanup(cancel)

@@ -124,8 +124,8 @@ func (d *dancer) prove(conn int) {
 	})
 }
 
-// errEarly is why a host is refused that needs a channel on demand before the dance is over. It dials
-// again.
+// errEarly is why a host is refused that needs a channel on demand before the dance is over. It
+// dials again.
 var errEarly = errors.New("it asks for a channel on demand, but this host does not have all channels of the start yet")
 
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {

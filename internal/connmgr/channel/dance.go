@@ -143,25 +143,25 @@ func (d *dancer) tell(f func()) bool {
 	}
 }
 
-// dial connects to a host of lower rank, again and again until it succeeds: by the transports of the
-// route where the channel is better made by one of them, else as IMPI has it.
+// dial connects to a host of lower rank, again and again until it succeeds: by the transports of
+// the route where the channel is better made by one of them, else as IMPI has it.
 func (d *dancer) dial(x agent.Dial) {
 	to := d.c.Routes.World.Hosts[x.Host].Client
-	ways, must := d.c.Routes.ChannelWays(d.h.Rank, d.h.Config.Address.String(), x.Host)
+	candidates, must := d.c.Routes.ChannelCandidates(d.h.Rank, d.h.Config.Address.String(), x.Host)
 	if !must {
-		ways = append(ways, d.c.Routes.PlainWay(d.h.Config.Address.String(), x.Host))
+		candidates = append(candidates, d.c.Routes.PlainCandidate(d.h.Config.Address.String(), x.Host))
 	}
 	listens := d.c.Routes.World.Listens(to)
 	var end time.Time // end of the round of dials
 	s := dial.Dialing{
-		DialPlan: dynamic.ChannelPlan(len(ways)), Candidates: ways,
+		DialPlan: dynamic.ChannelPlan(len(candidates)), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			limit := dial.Limit
 			if listens {
 				if end.IsZero() {
-					end = time.Now().Add(dial.Reach)
+					end = time.Now().Add(dial.ReachLimit)
 				}
-				limit = dial.Share(time.Until(end), ways[step.Candidate:])
+				limit = dial.FirstLimit(time.Until(end), candidates[step.Candidate:])
 			}
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
@@ -176,9 +176,9 @@ func (d *dancer) dial(x agent.Dial) {
 			return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, d.c.Routes.Remedy(to, err))
 		}
 		missed := s.FailedCandidates()
-		return missed[len(missed)-1].Err // the error of IMPI's own way
+		return missed[len(missed)-1].Err // the error of plain TCP
 	}
-	r := rounds{d: d, host: x.Host, ways: ways, must: must, listens: listens, began: time.Now()}
+	r := rounds{d: d, host: x.Host, candidates: candidates, must: must, listens: listens, began: time.Now()}
 	s.RoundFailed = func() {
 		end = time.Time{}
 		err := why()
@@ -200,20 +200,20 @@ func (d *dancer) dial(x agent.Dial) {
 	}
 }
 
-// rounds are attempts to reach a host of lower rank, each by all ways, which have failed.
+// rounds are the rounds over all candidates of a host of lower rank, which have failed.
 type rounds struct {
 	d             *dancer
 	host          wire.HostRank
-	ways          []routes.Candidate
+	candidates    []routes.Candidate
 	must, listens bool // only transports of the route are dialled; the host runs impi
 	began         time.Time
 	slow          bool // nothing came in time in the last round, which may be for other reasons
 	told          bool // the operator was warned
 }
 
-// failed is called after each round. ways is how each way has failed, why says that for the
-// operator.
-func (r *rounds) failed(missed []dynamic.FailedCandidate, why, ways error) {
+// failed is called after each round. candidates is how each candidate has failed, why says that for
+// the operator.
+func (r *rounds) failed(missed []dynamic.FailedCandidate, why, candidates error) {
 	own := r.d.c.Routes.World.Hosts[r.host].Client == r.d.c.Routes.World.Self
 	switch what := answerOf(missed, r.must); {
 	case what == answers:
@@ -224,13 +224,13 @@ func (r *rounds) failed(missed []dynamic.FailedCandidate, why, ways error) {
 			r.warn(own, why)
 		}
 	case r.must && own:
-		r.d.noAnswer(r.host, r.ways, ways)
+		r.d.noAnswer(r.host, r.candidates, candidates)
 		return
 	case !r.must, r.listens:
 		if r.listens && !own && !r.told && time.Since(r.began) >= notice {
 			r.warn(own, why)
 		}
-		r.d.noAnswer(r.host, r.ways, why)
+		r.d.noAnswer(r.host, r.candidates, why)
 		return
 	}
 	r.d.tell(func() { r.d.dance.DialFailed(r.host, why) })
@@ -241,9 +241,9 @@ func (r *rounds) warn(own bool, why error) {
 	r.told = true
 	then := fmt.Sprintf("the job ends if this lasts for %v", farLimit)
 	if own {
-		then = fmt.Sprintf("the job ends after %v more", dial.Reach)
+		then = fmt.Sprintf("the job ends after %v more", dial.ReachLimit)
 	}
-	r.d.c.noAnswerYet(r.d.h, r.host, r.ways, why, then)
+	r.d.c.noAnswerYet(r.d.h, r.host, r.candidates, why, then)
 }
 
 func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Candidate, why error, then string) {
@@ -251,18 +251,18 @@ func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Candidate
 		"reason", c.withRemedy(why, c.Routes.World.Hosts[host].Client, by))
 }
 
-// answer is what is known of a host to which all ways have failed.
+// answer is what is known of a host all of whose candidates have failed.
 type answer int
 
 const (
 	answers   answer = iota // something answers, which did not accept the link
 	mayBeSlow               // no answer in time, perhaps from a process that shakes hands and is busy
-	isSilent                // there is no way to it, or nothing listens
+	isSilent                // there is no route to it, or nothing listens
 )
 
-// answerOf says what is known of a host to which all ways have failed. If plain TCP is allowed (must
-// is false) it is the last way, and its error alone counts, since it is the kernel's. Otherwise all
-// ways count, each of which has a handshake that may be slow.
+// answerOf says what is known of a host all of whose candidates have failed. If plain TCP is
+// allowed (must is false) it is the last candidate, and its error alone counts, since it is the
+// kernel's. Otherwise all candidates count, each of which has a handshake that may be slow.
 func answerOf(missed []dynamic.FailedCandidate, must bool) answer {
 	if !must {
 		missed = missed[len(missed)-1:]
@@ -285,8 +285,8 @@ func answerOf(missed []dynamic.FailedCandidate, must bool) answer {
 
 // Maximum times for which hosts of the site, and hosts of others that listen, may be out of reach.
 // Between sites there may be a tunnel that has to come up first, or a network that loses packets:
-// after notice the next attempt that fails is a warning, which comes within reachLimit too, as a
-// pause between two attempts is 2 s at most.
+// after notice the next dial that fails is a warning, which comes within reachLimit too, as a
+// pause between two rounds is 2 s at most.
 const (
 	reachLimit = 5 * time.Second
 	farLimit   = 20 * time.Second
@@ -294,7 +294,7 @@ const (
 )
 
 // noAnswer tells the dance that nothing of a host answers, and adds what to do about it. err is why
-// no connection could be made by the ways by.
+// no connection could be made of the candidates by.
 func (d *dancer) noAnswer(h wire.HostRank, by []routes.Candidate, err error) {
 	err = d.c.withRemedy(err, d.c.Routes.World.Hosts[h].Client, by)
 	d.tell(func() {
@@ -302,7 +302,8 @@ func (d *dancer) noAnswer(h wire.HostRank, by []routes.Candidate, err error) {
 	})
 }
 
-// withRemedy adds to the error what to do about hosts that cannot reach those of a client by some ways.
+// withRemedy adds to the error what to do about hosts that cannot reach those of a client by some
+// candidates.
 func (c *Channels) withRemedy(err error, client wire.ClientRank, by []routes.Candidate) error {
 	if what := dial.Remedy(c.Routes, client, by[len(by)-1]); what != "" {
 		return fmt.Errorf("%w. %s", err, what)

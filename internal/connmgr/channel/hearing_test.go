@@ -11,11 +11,11 @@ import (
 // A host that may be slow to shake hands has one round more than one to which there is no way.
 func TestHearing(t *testing.T) {
 	fails := func(code transports.Code) dynamic.FailedCandidate {
-		return dynamic.FailedCandidate{Answer: dynamic.Answer{Err: &transports.Error{Op: "dial", Code: code, Reason: "for the test"}}}
+		return dynamic.FailedCandidate{DialResult: dynamic.DialResult{Err: &transports.Error{Op: "dial", Code: code, Reason: "for the test"}}}
 	}
 	slow, refused := fails(transports.CodeTimeout), fails(transports.CodeUnreachable)
-	says := dynamic.FailedCandidate{Answer: dynamic.Answer{Verdict: dynamic.Leaving, Err: errors.New("for the test")}}
-	greets := dynamic.FailedCandidate{Answer: dynamic.Answer{Err: errors.New("no greeting")}}
+	says := dynamic.FailedCandidate{DialResult: dynamic.DialResult{Verdict: dynamic.Leaving, Err: errors.New("for the test")}}
+	greets := dynamic.FailedCandidate{DialResult: dynamic.DialResult{Err: errors.New("no greeting")}}
 	for name, tc := range map[string]struct {
 		must   bool
 		rounds [][]dynamic.FailedCandidate

@@ -17,15 +17,15 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// OnDemand reports whether the channel between one of the site's hosts and another host is made when
-// the first packet needs it.
+// OnDemand reports whether the channel between one of the site's hosts and another host is made
+// when the first packet needs it.
 func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
 	c.with(func(m *agent.Channels) { yes = m.OnDemand(c.ends[host].Rank, peer) })
 	return yes
 }
 
-// Use sets the switch of a host, which does not run yet.
-func (c *Channels) Use(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
+// SetSwitch sets the switch of a host, which does not run yet.
+func (c *Channels) SetSwitch(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
 
 type making struct {
 	*dial.Dialing
@@ -36,28 +36,28 @@ type making struct {
 	began time.Time
 }
 
-// Request makes the channel from one of the site's hosts to another host, in the background. It does
-// nothing if that is under way, or if the other host makes it.
+// Request makes the channel from one of the site's hosts to another host, in the background. It
+// does nothing if that is under way, or if the other host makes it.
 func (c *Channels) Request(host int, peer wire.HostRank) {
 	c.Tasks.Go(func() { c.make(c.ends[host], peer) })
 }
 
 func (c *Channels) make(h *end, peer wire.HostRank) {
-	ways, must := c.Routes.ChannelWays(h.Rank, h.Config.Address.String(), peer)
+	candidates, must := c.Routes.ChannelCandidates(h.Rank, h.Config.Address.String(), peer)
 	if !must {
-		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
+		candidates = append(candidates, c.Routes.PlainCandidate(h.Config.Address.String(), peer))
 	}
 	var m *dynamic.DialPlan
 	// A host that accepts connections and does not greet may be busy: its limit is that of a
 	// channel to be resumed.
 	limit := max(reachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
-	c.with(func(x *agent.Channels) { m = x.Request(h.Rank, peer, len(ways), limit) })
+	c.with(func(x *agent.Channels) { m = x.Request(h.Rank, peer, len(candidates), limit) })
 	if m == nil {
 		return
 	}
 	x := &making{c: c, h: h, peer: peer, must: must, began: time.Now()}
 	x.Dialing = &dial.Dialing{
-		DialPlan: m, Lock: &c.mu, Candidates: ways,
+		DialPlan: m, Lock: &c.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Candidate))
 		},
@@ -65,14 +65,15 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.run()
 }
 
-// limit is how long a dial by a way may take. All ways of the first round together have dial.Reach,
-// so that a host that cannot be reached is given up then; those of a later round have as much.
-func (x *making) limit(way int) time.Duration {
-	left := time.Until(x.began.Add(dial.Reach))
+// limit is how long a dial of a candidate may take. All candidates of the first round together have
+// dial.ReachLimit, so that a host that cannot be reached is given up then; those of a later round
+// have as much.
+func (x *making) limit(candidate int) time.Duration {
+	left := time.Until(x.began.Add(dial.ReachLimit))
 	if left <= 0 {
-		left = dial.Reach
+		left = dial.ReachLimit
 	}
-	return dial.Share(left, x.Candidates[way:])
+	return dial.FirstLimit(left, x.Candidates[candidate:])
 }
 
 func (x *making) run() {
@@ -81,11 +82,11 @@ func (x *making) run() {
 	given, heard := false, hearing{must: x.must}
 	x.RoundFailed = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
-		if time.Since(x.began) >= dial.Reach {
+		if time.Since(x.began) >= dial.ReachLimit {
 			slow := heard.slow
 			given = heard.nothing(x.FailedCandidates())
 			if heard.slow && !slow && x.c.Routes.World.Listens(x.c.Routes.World.Hosts[x.peer].Client) {
-				x.c.noAnswerYet(x.h, x.peer, x.Candidates, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.Reach))
+				x.c.noAnswerYet(x.h, x.peer, x.Candidates, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.ReachLimit))
 			}
 		}
 		if given || !x.wanted() {
@@ -110,7 +111,7 @@ func (x *making) run() {
 
 func (x *making) wanted() bool {
 	yes := make(chan bool, 1)
-	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.AttemptFailed(x.peer) }) {
+	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.ChannelDialFailed(x.peer) }) {
 		return false
 	}
 	select {
@@ -126,9 +127,9 @@ type hearing struct {
 	slow bool // nothing came in time in the last round, which may be for other reasons
 }
 
-// nothing reports whether the host is given up, after a round in which all ways have failed with
-// missed. If only time ran out, perhaps because a process was busy with its handshake, there is one
-// more round, as at the start of the job.
+// nothing reports whether the host is given up, after a round in which all candidates have failed
+// with missed. If only time ran out, perhaps because a process was busy with its handshake, there
+// is one more round, as at the start of the job.
 func (h *hearing) nothing(missed []dynamic.FailedCandidate) bool {
 	for _, m := range missed {
 		if failed, ok := errors.AsType[*transports.Error](m.Err); m.Verdict != dynamic.Accepted || !ok || failed.Op != "dial" {
@@ -199,7 +200,7 @@ func (c *Channels) acceptHost(ctx context.Context, h *end, a *accept.Arrival) er
 	}
 	c.with(func(m *agent.Channels) { m.Drop(a.Hello) })
 	if v == dynamic.Accepted {
-		h.loop.Post(func() { h.loop.Agent.Unexpect(peer) })
+		h.loop.Post(func() { h.loop.Agent.UnexpectHost(peer) })
 	}
 	return err
 }

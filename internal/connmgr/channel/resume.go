@@ -34,7 +34,7 @@ func (c *channel) take(l link.Link) {
 	from := dial.OriginOf(l)
 	c.resent.Count(l, from.Transport)
 	c.from.Store(&from)
-	c.Take(l)
+	c.SetLink(l)
 }
 
 // Attach passes the switch of one of the site's hosts its channel to another host.
@@ -43,22 +43,22 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	c.mu.Lock() // what comes for a channel that resumes finds it
 	defer c.mu.Unlock()
 	c.resent.Count(l, dial.OriginOf(l).Transport)
-	packed, err := routes.CompressChannel(c.Routes, h.Rank, peer)
+	compressed, err := routes.CompressChannel(c.Routes, h.Rank, peer)
 	if err != nil {
 		return err
 	}
-	session, resumes, dials := c.machine.Keep(h.Rank, peer)
+	session, resumes, dials := c.machine.AddChannel(h.Rank, peer)
 	if !resumes {
 		if x, ok := l.(prompt); ok && !c.Routes.World.Clients[c.Routes.World.Hosts[peer].Client].Own {
 			x.AckAtOnce() // LAM/MPI writes packets in pieces, with Nagle's algorithm
 		}
-		return to.AttachHost(l, peer, packed)
+		return to.AttachHost(l, peer, compressed)
 	}
 	x, from := &channel{resent: &c.resent}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.SessionID(session), Window: resumable.Window,
-		Limit: routes.CurrentResumeLimit(c.Routes), FirstLimit: time.Until(c.Deadline), Compress: packed,
+		Limit: routes.CurrentResumeLimit(c.Routes), FirstLimit: time.Until(c.Deadline), Compress: compressed,
 	}
 	if dials {
 		s.Redial = func(why error, limit time.Duration) { c.redial(h, peer, why, limit, x) }
@@ -91,7 +91,7 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, limit time.Dura
 	})
 }
 
-// dialHost makes a connection for a channel by a way; limit is how long it may take until there is one
+// dialHost makes a connection for a channel; limit is how long it may take until there is one
 // that is greeted.
 func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Candidate, limit time.Duration) (link.Link, error) {
 	var hello dynamic.Hello
@@ -101,21 +101,21 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	if !ok {
 		return nil, fmt.Errorf("%s and this site have no secret to prove a channel with", c.Routes.HostName(peer))
 	}
-	t := transports.Transport(w.T)
-	if r := c.Routes.FirstOf(peer); r >= 0 && !w.Plain {
-		t = c.Routes.Pinned(w.T, r)
+	t := transports.Transport(w.Transport)
+	if r := c.Routes.FirstRankOf(peer); r >= 0 && !w.Plain {
+		t = c.Routes.Pinned(w.Transport, r)
 	}
-	return dial.Greeted(ctx, token, dial.Limited(t, limit), &hello, w)
+	return dial.DialAndGreet(ctx, token, dial.WithLimit(t, limit), &hello, w)
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
 func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.HostRank, limit time.Duration) (l link.Link, reason string) {
-	ways, must := c.Routes.ChannelWays(h.Rank, h.Config.Address.String(), peer)
+	candidates, must := c.Routes.ChannelCandidates(h.Rank, h.Config.Address.String(), peer)
 	if !must {
-		ways = append(ways, c.Routes.PlainWay(h.Config.Address.String(), peer))
+		candidates = append(candidates, c.Routes.PlainCandidate(h.Config.Address.String(), peer))
 	}
 	s := dial.Dialing{
-		DialPlan: dynamic.ResumePlan(len(ways), limit), Candidates: ways,
+		DialPlan: dynamic.ResumePlan(len(candidates), limit), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			return c.dialHost(ctx, h, peer, w, dial.Limit)
 		},
@@ -158,7 +158,7 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 	}
 	h, from := c.ends[at.Host.Index], wire.HostRank(hello.Src)
 	for {
-		var place agent.ArrivalTarget
+		var target agent.ArrivalTarget
 		var changed chan struct{}
 		c.with(func(m *agent.Channels) {
 			select {
@@ -166,10 +166,10 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 				m.Ready()
 			default:
 			}
-			place, v = m.Arrive(hello)
+			target, v = m.Arrive(hello)
 			changed = c.changed
 		})
-		switch place {
+		switch target {
 		case agent.ToDance:
 			dance := h.dancing.Load()
 			return func(l link.Link) bool { return dance.join(l, from) }, v

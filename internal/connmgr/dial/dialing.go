@@ -18,12 +18,12 @@ type Dialing struct {
 	Lock        sync.Locker // of its PairLinks; nil: it has none
 	Candidates  []routes.Candidate
 	Dial        func(context.Context, routes.Candidate, dynamic.DialStep) (link.Link, error)
-	Failed      func(routes.Candidate, error) // called for each way that failed; may be nil
+	Failed      func(routes.Candidate, error) // called for each candidate that failed; may be nil
 	RoundFailed func()                        // is called when all have failed and will be tried again; may be nil
 	Holds       func()                        // is called when the link is made but cannot be used yet; may be nil
 }
 
-// Run searches until there is a link, or there will be none, or ctx ends, which counts as GiveUp.
+// Run dials until there is a link, or there will be none, or ctx ends, which counts as GiveUp.
 func (s *Dialing) Run(ctx context.Context) (l link.Link, by routes.Candidate, last dynamic.DialStep) {
 	step := s.step(func() dynamic.DialStep { return s.Begin(time.Now()) })
 	for {
@@ -36,7 +36,7 @@ func (s *Dialing) Run(ctx context.Context) (l link.Link, by routes.Candidate, la
 			by = s.Candidates[step.Candidate]
 			known := len(s.FailedCandidates())
 			l, err = s.Dial(ctx, by, step)
-			step = s.step(func() dynamic.DialStep { return s.Answered(time.Now(), AnswerOf(err)) })
+			step = s.step(func() dynamic.DialStep { return s.Dialled(time.Now(), ResultOf(err)) })
 			if s.Failed != nil && len(s.FailedCandidates()) > known {
 				s.Failed(by, err)
 			}
@@ -73,22 +73,22 @@ func (s *Dialing) step(f func() dynamic.DialStep) dynamic.DialStep {
 	return f()
 }
 
-// Reasons returns why each way has failed; empty if there was no way.
+// Reasons returns why each candidate has failed; empty if there was none.
 func (s *Dialing) Reasons() string {
 	var list []string
 	for _, m := range s.FailedCandidates() {
 		w := s.Candidates[m.Candidate]
-		list = append(list, fmt.Sprintf("%s at %s: %v", w.T.Name, w.Address, m.Err))
+		list = append(list, fmt.Sprintf("%s at %s: %v", w.Transport.Name, w.Address, m.Err))
 	}
 	return strings.Join(list, "; ")
 }
 
-// Errors joins the errors of all ways that have failed, in one line.
+// Errors joins the errors of all candidates that have failed, in one line.
 func (s *Dialing) Errors() error {
 	var all joined
 	for _, m := range s.FailedCandidates() {
 		w := s.Candidates[m.Candidate]
-		all = append(all, fmt.Errorf("%s at %s: %w", w.T.Name, w.Address, m.Err))
+		all = append(all, fmt.Errorf("%s at %s: %w", w.Transport.Name, w.Address, m.Err))
 	}
 	if len(all) == 0 {
 		return nil

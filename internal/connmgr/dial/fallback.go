@@ -23,8 +23,8 @@ type FallBacks struct {
 	said map[fallBack]bool
 }
 
-// NoWay is the reason why a pair whose sites have nothing to try has no direct link.
-const NoWay = "no transport is common to both sites and allowed by the routes"
+// NoCandidate is the reason why a pair whose sites have nothing to try has no direct link.
+const NoCandidate = "no transport is common to both sites and allowed by the routes"
 
 // fallBack is a use of a transport that is not preferred, between this site and another.
 type fallBack struct {
@@ -66,12 +66,12 @@ func addressOf(w *startup.Job, rank wire.WorldRank) netip.Addr {
 func (f *FallBacks) Warn(what string, to wire.ClientRank, by routes.Candidate, s *Dialing) {
 	for _, m := range s.FailedCandidates() {
 		w := s.Candidates[m.Candidate]
-		if w.T == by.T || m.Verdict == dynamic.NotAllowed { // another address of it; or ruled out by the peer's routes
+		if w.Transport == by.Transport || m.Verdict == dynamic.NotAllowed { // another address of it; or ruled out by the peer's routes
 			continue
 		}
-		f.Log.Log(f.level(to, by.T.Name), "a "+what+" is not by the transport that the route prefers, which failed",
-			"to", f.Routes.ClientName(to), "transport", by.T.Name, "encrypted", by.T.Capabilities().Has(transports.FeatureEncrypted),
-			"preferred", w.T.Name, "reason", m.Err)
+		f.Log.Log(f.level(to, by.Transport.Name), "a "+what+" is not by the transport that the route prefers, which failed",
+			"to", f.Routes.ClientName(to), "transport", by.Transport.Name, "encrypted", by.Transport.Capabilities().Has(transports.FeatureEncrypted),
+			"preferred", w.Transport.Name, "reason", m.Err)
 		return
 	}
 }

@@ -20,7 +20,7 @@ const (
 	GreetLimit = 10 * time.Second // for the greeting after it
 )
 
-// Errors of dials that AnswerOf tells apart.
+// Errors of dials that ResultOf tells apart.
 var (
 	// ErrNoRoom is wrapped when the acceptor hung up before our greeting identified us.
 	ErrNoRoom = errors.New("the peer had no room for a greeting")
@@ -29,41 +29,41 @@ var (
 	ErrUncertain = errors.New("lost in the greeting")
 )
 
-// AnswerOf describes the outcome of a dial to a search.
-func AnswerOf(err error) dynamic.Answer {
-	a := dynamic.Answer{Err: err, Verdict: Refused(err)}
+// ResultOf describes the outcome of a dial for a dial plan.
+func ResultOf(err error) dynamic.DialResult {
+	a := dynamic.DialResult{Err: err, Verdict: RefusalVerdict(err)}
 	if te, ok := errors.AsType[*transports.Error](err); ok {
 		switch te.Code {
 		case transports.CodeRefused:
-			a.Fault |= dynamic.NotListening
+			a.Failure |= dynamic.NotListening
 		case transports.CodeResource:
-			a.Fault |= dynamic.NoRoom
+			a.Failure |= dynamic.NoRoom
 		case transports.CodeAddress, transports.CodeUnsupported, transports.CodeAuth:
-			a.Fault |= dynamic.Impossible
+			a.Failure |= dynamic.Impossible
 		default: // it may be temporary
 		}
 	}
 	if errors.Is(err, ErrNoRoom) {
-		a.Fault |= dynamic.NoRoom
+		a.Failure |= dynamic.NoRoom
 	}
 	if errors.Is(err, ErrUncertain) {
-		a.Fault |= dynamic.Uncertain
+		a.Failure |= dynamic.Uncertain
 	}
 	return a
 }
 
-// Refused returns the verdict of a peer that has proved itself, or Accepted if err is any other
-// error.
-func Refused(err error) dynamic.Verdict {
+// RefusalVerdict returns the verdict of a peer that has proved itself, or Accepted if err is any
+// other error.
+func RefusalVerdict(err error) dynamic.Verdict {
 	if r, ok := errors.AsType[*dynamic.RefusedError](err); ok && r.Proven {
 		return r.Verdict
 	}
 	return dynamic.Accepted
 }
 
-// Greeted makes a link by a way and greets the other node, by a greeting that token keys. It
-// removes the session from hello for a link that cannot break while both its ends live.
-func Greeted(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
+// DialAndGreet makes a link by a candidate and greets the other node, by a greeting that token
+// keys. It removes the session from hello for a link that cannot break while both its ends live.
+func DialAndGreet(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
 	ctx, cancel := context.WithTimeout(within, Limit)
 	defer cancel()
 	l, err := t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
@@ -71,26 +71,26 @@ func Greeted(within context.Context, token dynamic.Token, t transports.Transport
 		return nil, err
 	}
 	if !hello.Resumes && !hello.Lost && !breakable(l) {
-		hello.Session = dynamic.SessionID{}
+		hello.ResumableID = dynamic.ResumableID{}
 	}
 	ctx, stop := context.WithTimeout(within, GreetLimit)
 	defer stop()
 	g := dynamic.NewDialler(token, Nonce(), *hello)
 	if err := Greet(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
-		if Refused(err) != dynamic.Accepted {
+		if RefusalVerdict(err) != dynamic.Accepted {
 			return nil, err
 		}
 		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // the peer cannot have accepted
 			err = fmt.Errorf("%w: %w", ErrNoRoom, err)
 		}
-		if hello.Session != (dynamic.SessionID{}) {
+		if hello.ResumableID != (dynamic.ResumableID{}) {
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		return nil, err
 	}
 	if IsForJob(hello) {
-		w.T.Plugin.CountLink()
+		w.Transport.Plugin.CountLink()
 	}
 	return l, nil
 }

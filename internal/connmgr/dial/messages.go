@@ -12,7 +12,7 @@ import (
 // time may wait.
 type Messages struct {
 	*Blocking
-	Most int // bytes of an object
+	MaxSize int // bytes of an object
 }
 
 // ErrMessage is wrapped by the errors for objects that are too long or cannot be read.
@@ -24,8 +24,8 @@ func (m Messages) Write(x any) error {
 	if err != nil {
 		return err
 	}
-	if len(b) > m.Most {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, len(b), m.Most)
+	if len(b) > m.MaxSize {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, len(b), m.MaxSize)
 	}
 	return m.WriteAll(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 }
@@ -37,8 +37,8 @@ func (m Messages) Read(x any) error {
 		return err
 	}
 	n := binary.BigEndian.Uint32(size[:])
-	if uint64(n) > uint64(m.Most) {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, n, m.Most)
+	if uint64(n) > uint64(m.MaxSize) {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrMessage, n, m.MaxSize)
 	}
 	b := make([]byte, n)
 	if err := m.ReadFull(b); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// planeReason tells why a link has its data plane: as the plugin's host has noted it, or as it is for all
-// links of that kind.
+// planeReason tells why a link has its data plane: as the plugin's host has noted it, or as it is
+// for all links of that kind.
 func planeReason(l link.Link) string {
 	if x, ok := l.(interface{ PlaneReason() string }); ok && x.PlaneReason() != "" {
 		return x.PlaneReason()

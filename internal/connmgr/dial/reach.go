@@ -12,32 +12,32 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Reach is the maximum time of attempts to connect by all ways to a host that runs impi and has not
-// answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one of
-// these attempts.
+// ReachLimit is the maximum time of the dials of all candidates of a host that runs impi and has
+// not answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one
+// of these dials.
 const (
-	Reach      = 4500 * time.Millisecond
+	ReachLimit = 4500 * time.Millisecond
 	leastShare = 200 * time.Millisecond
 )
 
-// Share returns the maximum time for the first of the ways to a host, of the time that is left for
-// all of them. A way that stays on a machine gets the whole Limit, since no firewall delays an
-// answer.
-func Share(left time.Duration, ways []routes.Candidate) time.Duration {
-	if ways[0].T.Machine() {
+// FirstLimit returns the maximum time for the first of the candidates of a host, of the time that
+// is left for all of them. A candidate that stays on a machine gets the whole Limit, since no
+// firewall delays an answer.
+func FirstLimit(left time.Duration, candidates []routes.Candidate) time.Duration {
+	if candidates[0].Transport.Machine() {
 		return Limit
 	}
 	away := 0
-	for _, w := range ways {
-		if !w.T.Machine() {
+	for _, w := range candidates {
+		if !w.Transport.Machine() {
 			away++
 		}
 	}
 	return max(left/time.Duration(away), leastShare)
 }
 
-// Limited returns a transport whose dials take no longer than a limit.
-func Limited(t transports.Transport, limit time.Duration) transports.Transport {
+// WithLimit returns a transport whose dials take no longer than a limit.
+func WithLimit(t transports.Transport, limit time.Duration) transports.Transport {
 	return limited{t, limit}
 }
 
@@ -53,9 +53,9 @@ func (l limited) Dial(ctx context.Context, to transports.DialSpec) (link.Link, e
 	return l.Transport.Dial(ctx, to)
 }
 
-// Unreached reports whether a dial failed since there is no way to the address, nobody listens there, or
-// nothing came in time.
-func Unreached(err error) bool {
+// IsUnreached reports whether a dial failed since there is no route to the address, nobody listens
+// there, or nothing came in time.
+func IsUnreached(err error) bool {
 	var failed *transports.Error
 	if !errors.As(err, &failed) || failed.Op != "dial" {
 		return false
@@ -69,13 +69,13 @@ func Unreached(err error) bool {
 	return false
 }
 
-// Remedy returns what to do about hosts of an own client that are not reached by a way: the port of
-// a host block is that of IMPI's own way. It returns "" if that is not known, as the client is
-// foreign.
+// Remedy returns what to do about hosts of an own client that are not reached by a candidate: the
+// port of a host block is that of IMPI's own listener. It returns "" if that is not known, as the
+// client is foreign.
 func Remedy(rt *routes.Table, client wire.ClientRank, by routes.Candidate) string {
 	ports := "write port = N in their host blocks and open that"
 	if !by.Plain {
-		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", by.T.Name)
+		ports = fmt.Sprintf("write port_range = \"FIRST-LAST\" in the config of transport %q and open those", by.Transport.Name)
 	}
 	if s, ok := rt.Job.Site(rt.SiteName(int(client))); ok && !s.Ports.IsZero() {
 		return fmt.Sprintf("Hosts of %s take connections at ports %v, by TCP, and by UDP for quic: let those through between all hosts; impi-node ports prints the rules", rt.ClientName(client), s.Ports)

@@ -13,20 +13,20 @@ import (
 // TestShare: all ways to a host together take no longer than there is, however many there are, and
 // those that stay on the machine take nothing from the others.
 func TestShare(t *testing.T) {
-	away := routes.Candidate{T: routestest.Transport("quic", transports.ReachNetwork)}
-	here := routes.Candidate{T: routestest.Transport("unix", transports.ReachMachine)}
-	for n, ways := range [][]routes.Candidate{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
-		left := Reach
-		for i, w := range ways {
-			limit := Share(left, ways[i:])
+	away := routes.Candidate{Transport: routestest.Transport("quic", transports.ReachNetwork)}
+	here := routes.Candidate{Transport: routestest.Transport("unix", transports.ReachMachine)}
+	for n, candidates := range [][]routes.Candidate{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
+		left := ReachLimit
+		for i, w := range candidates {
+			limit := FirstLimit(left, candidates[i:])
 			if w == here {
-				if limit < Reach {
+				if limit < ReachLimit {
 					t.Errorf("%d: the machine's own way has %v", n, limit)
 				}
 				continue
 			}
 			left -= limit
-			if limit < Reach/time.Duration(len(ways)) {
+			if limit < ReachLimit/time.Duration(len(candidates)) {
 				t.Errorf("%d: way %d has %v", n, i, limit)
 			}
 		}
@@ -34,13 +34,13 @@ func TestShare(t *testing.T) {
 			t.Errorf("%d: %v are left", n, left)
 		}
 	}
-	if limit := Share(0, []routes.Candidate{away}); limit != leastShare {
+	if limit := FirstLimit(0, []routes.Candidate{away}); limit != leastShare {
 		t.Errorf("the last one has %v", limit)
 	}
 }
 
-// TestUnreached: a firewall that refuses, one that drops and a port where nobody listens are not reached. A
-// peer that has said something is, and so is one that this host has no descriptors for.
+// TestUnreached: a firewall that refuses, one that drops and a port where nobody listens are not
+// reached. A peer that has said something is, and so is one that this host has no descriptors for.
 func TestUnreached(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -56,7 +56,7 @@ func TestUnreached(t *testing.T) {
 		{&transports.Error{Op: "listen", Code: transports.CodeUnreachable}, false},
 		{ErrNoRoom, false},
 	} {
-		if got := Unreached(c.err); got != c.want {
+		if got := IsUnreached(c.err); got != c.want {
 			t.Errorf("%v: %v", c.err, got)
 		}
 	}

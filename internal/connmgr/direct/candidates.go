@@ -11,7 +11,7 @@ import (
 func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 	ours, theirs := d.Routes.Cards.At(x.Local), d.Routes.Cards.At(x.Peer)
 	r := d.Routes.SharedRoute(x.Peer)
-	for _, name := range d.Routes.Named(r, ours, theirs) {
+	for _, name := range d.Routes.NamedTransports(r, ours, theirs) {
 		c := links.Candidate{Transport: name}
 		t := d.Routes.Transport(name)
 		if t != nil {
@@ -43,7 +43,7 @@ func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 const dialledByPeer = "the peer's node dialled us by it"
 
 func judged(c links.Candidate, r *record) links.Candidate {
-	t, tried := r.way(c.Transport, c.Address)
+	t, tried := r.lastTry(c.Transport, c.Address)
 	switch {
 	case tried:
 		c.Verdict, c.Rule, c.Reason, c.At, c.Tries = t.verdict, t.rule, t.reason, t.at, t.count

@@ -57,7 +57,7 @@ func TestCandidates(t *testing.T) {
 				t.Errorf("%s: no reason for %s", c.name, k.Transport)
 			}
 			if k.Verdict == links.Possible {
-				if w := d.Candidates(x)[possible]; w.T.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
+				if w := d.Candidates(x)[possible]; w.Transport.Name != k.Transport || w.Address != k.Address || i != possible && c.name == "one machine" {
 					t.Errorf("%s: %s at %s is not way %d", c.name, k.Transport, k.Address, possible)
 				}
 				possible++

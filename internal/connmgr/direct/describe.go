@@ -26,7 +26,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 	case dynamic.Refused:
 		return links.StateAgents
 	case dynamic.Linked:
-		if s == nil && d.Procs.Of(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
+		if s == nil && d.Procs.OfRank(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
 		if l != nil && l.Disconnected {
@@ -49,7 +49,7 @@ func (d *Links) whyAgents(x Pair) string {
 	case !d.Routes.RouteTo(x.Peer).Direct:
 		return "the route has direct = false"
 	}
-	return dial.NoWay
+	return dial.NoCandidate
 }
 
 func (d *Links) describeRoute(peer wire.WorldRank) links.Route {
@@ -108,8 +108,8 @@ func TransportOf(d *Links, x Pair) (transport, plane string, native bool) {
 	return "", "", false
 }
 
-// AtPlugin returns the plugin's ID of the link of a pair, if its bytes pass through the plugin.
-func AtPlugin(d *Links, x Pair) host.LinkID {
+// PluginLinkID returns the plugin's ID of the link of a pair, if its bytes pass through the plugin.
+func PluginLinkID(d *Links, x Pair) host.LinkID {
 	d.past.mu.Lock()
 	defer d.past.mu.Unlock()
 	if r := d.past.pairs[x]; r != nil {
@@ -119,7 +119,7 @@ func AtPlugin(d *Links, x Pair) host.LinkID {
 }
 
 // Path returns how the packets of a pair are to go, and warns the operator if the route has direct
-// links but there is no way to make one.
+// links but there is no candidate.
 func (d *Links) Path(x Pair) wireup.Path {
 	switch {
 	case x.Local == x.Peer:
@@ -129,7 +129,7 @@ func (d *Links) Path(x Pair) wireup.Path {
 	case len(d.Candidates(x)) > 0:
 		return wireup.PathDirect
 	case d.Routes.Cards.At(x.Local) != nil && d.Routes.Cards.At(x.Peer) != nil && d.Routes.RouteTo(x.Peer).Direct:
-		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoWay, "")
+		d.FallBacks.ByAgents(x.Local, x.Peer, dial.NoCandidate, "")
 	}
 	return wireup.PathChannel
 }

@@ -81,7 +81,7 @@ func TestDialAgainWhereThereIsNoRoom(t *testing.T) {
 		d.links.Pairs.Request(Pair{0, 2})
 		a := &acceptsAndHangsUp{peer: c.peer}
 		s := dial.Dialing{
-			DialPlan: dynamic.DirectLinkPlan(1, &d.links.Pairs, Pair{0, 2}, 0), Candidates: []routes.Candidate{{T: &routes.Transport{Transport: a, Name: "tcp"}}},
+			DialPlan: dynamic.DirectLinkPlan(1, &d.links.Pairs, Pair{0, 2}, 0), Candidates: []routes.Candidate{{Transport: &routes.Transport{Transport: a, Name: "tcp"}}},
 			Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 				return d.Dial(ctx, &dynamic.Hello{Dst: 2}, w)
 			},

@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Using are the links whose bytes pass through a plugin.
-type Using struct {
-	Moving  int // resumable, with another way to the peer
-	Waiting int // resumable, without another way
+// LinksInUse are the links whose bytes pass through a plugin.
+type LinksInUse struct {
+	Moving  int // resumable, with another candidate
+	Waiting int // resumable, without another candidate
 	Fixed   int // not resumable
 }
 
@@ -36,7 +36,7 @@ func (m move) leaves(s *dynamic.ResumableLink, limit time.Duration) bool {
 // its own or the other end's order. The caller holds mu.
 func isMoving(d *Links, x Pair) bool {
 	for _, end := range []Pair{x, {x.Peer, x.Local}} {
-		s := d.links.Sessions.Get(end)
+		s := d.links.Resumable.Get(end)
 		if t, told := d.told[s]; told && s != nil && s.Resumes == t.resumes {
 			return true
 		}
@@ -44,19 +44,19 @@ func isMoving(d *Links, x Pair) bool {
 	return false
 }
 
-// MoveOffPlugin counts the links whose bytes pass through the plugin of a transport that new links do not
-// use. Those that can continue by another transport are broken, once, so that they are resumed by
-// that. If that fails, they are resumed as before.
-func (d *Links) MoveOffPlugin(transport string) (u Using) {
+// MoveOffPlugin counts the links whose bytes pass through the plugin of a transport that new links
+// do not use. Those that can continue by another transport are broken, once, so that they are
+// resumed by that. If that fails, they are resumed as before.
+func (d *Links) MoveOffPlugin(transport string) (u LinksInUse) {
 	var all []leaving
 	d.mu.Lock()
 	for x, phase := range d.links.Pairs.All() {
 		r := d.past.of(x)
-		p := d.Procs.Of(x.Local)
+		p := d.Procs.OfRank(x.Local)
 		if phase != dynamic.Linked || r.transport != transport || p.Phase() == ending.Finished || !PassesPlugin(r.plane) {
 			continue
 		}
-		s := d.links.Sessions.Get(x)
+		s := d.links.Resumable.Get(x)
 		switch {
 		case s == nil:
 			u.Fixed++
@@ -65,7 +65,7 @@ func (d *Links) MoveOffPlugin(transport string) (u Using) {
 		default:
 			t, told := d.told[s]
 			told = told && !t.byPeer
-			if told && s.Resumes > t.resumes { // the other way does not work
+			if told && s.Resumes > t.resumes { // the other candidate does not work
 				u.Waiting++
 				continue
 			}
@@ -114,7 +114,7 @@ func (l leaving) ask(d *Links) {
 	if busy {
 		return // the link is lost, and made again without the plugin
 	}
-	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, Session: l.s.ID, Lost: true, Epoch: ordered})
+	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: ordered})
 	if c == nil {
 		l.broken()
 		return

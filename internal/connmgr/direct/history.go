@@ -20,7 +20,7 @@ type history struct {
 	pairs map[Pair]*record
 }
 
-// record is the history of one pair: at most one try is kept for each way.
+// record is the history of one pair: at most one try is kept for each candidate.
 type record struct {
 	tries       []try
 	transport   string // of the link that the proc was given; empty: none
@@ -59,18 +59,18 @@ func (h *history) with(x Pair, f func(*record)) {
 func (h *history) tried(x Pair, w routes.Candidate, v links.Verdict, rule route.Rule, reason string) {
 	h.with(x, func(r *record) {
 		for i := range r.tries {
-			if t := &r.tries[i]; t.transport == w.T.Name && t.address == w.Address {
+			if t := &r.tries[i]; t.transport == w.Transport.Name && t.address == w.Address {
 				t.verdict, t.rule, t.reason, t.at = v, rule, reason, time.Now()
 				t.count++
 				return
 			}
 		}
-		r.tries = append(r.tries, try{w.T.Name, w.Address, v, rule, reason, time.Now(), 1})
+		r.tries = append(r.tries, try{w.Transport.Name, w.Address, v, rule, reason, time.Now(), 1})
 	})
 }
 
 func (h *history) failed(x Pair, w routes.Candidate, err error) {
-	switch dial.Refused(err) {
+	switch dial.RefusalVerdict(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, route.PeerRoutes, "the routes of the peer's site do not allow it")
 	case dynamic.TieLost:
@@ -109,7 +109,7 @@ func (h *history) of(x Pair) record {
 	return c
 }
 
-func (r *record) way(transport, address string) (try, bool) {
+func (r *record) lastTry(transport, address string) (try, bool) {
 	for _, t := range r.tries {
 		if t.transport == transport && t.address == address {
 			return t, true

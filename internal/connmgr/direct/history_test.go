@@ -14,22 +14,22 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
+func TestHistoryKeepsTheLastTryOfEachCandidate(t *testing.T) {
 	var h history
 	x := Pair{0, 2}
 	tcp := routestest.Transport("tcp", transports.ReachNetwork)
-	one, two := routes.Candidate{T: tcp, Address: "t1"}, routes.Candidate{T: tcp, Address: "t2"}
+	one, two := routes.Candidate{Transport: tcp, Address: "t1"}, routes.Candidate{Transport: tcp, Address: "t2"}
 	h.failed(x, one, errors.New("nobody there"))
 	h.failed(x, two, &dynamic.RefusedError{Verdict: dynamic.NotAllowed, Proven: true})
 	h.tried(x, one, links.Chosen, "", "it works")
 	r := h.of(Pair{0, 2})
-	if got, ok := r.way("tcp", "t1"); !ok || got.verdict != links.Chosen || got.count != 2 {
+	if got, ok := r.lastTry("tcp", "t1"); !ok || got.verdict != links.Chosen || got.count != 2 {
 		t.Errorf("%+v", got)
 	}
-	if got, _ := r.way("tcp", "t2"); got.verdict != links.Failed || got.rule != route.PeerRoutes {
+	if got, _ := r.lastTry("tcp", "t2"); got.verdict != links.Failed || got.rule != route.PeerRoutes {
 		t.Errorf("%+v", got)
 	}
-	if _, ok := r.way("unix", "t1"); ok {
+	if _, ok := r.lastTry("unix", "t1"); ok {
 		t.Error("another transport's try is taken for it")
 	}
 	if r := h.of(Pair{2, 0}); len(r.tries) != 0 {
@@ -40,10 +40,10 @@ func TestHistoryKeepsTheLastTryOfEachWay(t *testing.T) {
 // TestUnprovenRefusal: anybody may have said it, so it is no word about routes.
 func TestUnprovenRefusal(t *testing.T) {
 	var h history
-	w := routes.Candidate{T: routestest.Transport("tcp", transports.ReachNetwork), Address: "t1"}
+	w := routes.Candidate{Transport: routestest.Transport("tcp", transports.ReachNetwork), Address: "t1"}
 	h.failed(Pair{0, 1}, w, &dynamic.RefusedError{Verdict: dynamic.NotAllowed})
 	r := h.of(Pair{0, 1})
-	if got, _ := r.way("tcp", "t1"); got.rule != "" {
+	if got, _ := r.lastTry("tcp", "t1"); got.rule != "" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -47,7 +47,7 @@ type Links struct {
 
 	mu       sync.Mutex
 	links    dynamic.DirectLinks[Pair]
-	dialling map[*dynamic.ResumableLink]context.CancelFunc // searches for links that are lost
+	dialling map[*dynamic.ResumableLink]context.CancelFunc // dial plans of links that are lost
 	proofs   map[leg]proof
 	told     map[*dynamic.ResumableLink]move // links that were broken to leave a plugin: see MoveOffPlugin
 }
@@ -84,33 +84,33 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	if d.Routes.Resumable(x.Local, x.Peer) {
 		limit = routes.CurrentResumeLimit(d.Routes)
 	}
-	ways := d.Candidates(x)
+	candidates := d.Candidates(x)
 	s := dial.Dialing{
-		DialPlan: dynamic.DirectLinkPlan(len(ways), &d.links.Pairs, x, limit), Lock: &d.mu, Candidates: ways,
+		DialPlan: dynamic.DirectLinkPlan(len(candidates), &d.links.Pairs, x, limit), Lock: &d.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			if step.Fresh {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
 				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
 				if limit > 0 {
-					hello.Session = newSession()
+					hello.ResumableID = newSession()
 				}
 			}
 			hello.Resumes = step.Resumes
 			l, err := d.dial(ctx, &hello, w, d.limit(w))
 			if errors.Is(err, dial.ErrUncertain) {
-				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.Session) })
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Uncertain(x, hello.ResumableID) })
 			}
 			return l, err
 		},
 		Failed: func(w routes.Candidate, err error) {
 			d.past.failed(x, w, err)
-			d.Log.Debug("direct link failed", "from", x.Local, "to", x.Peer, "transport", w.T.Name, "error", err)
+			d.Log.Debug("direct link failed", "from", x.Local, "to", x.Peer, "transport", w.Transport.Name, "error", err)
 		},
 	}
 	l, w, last := s.Run(d.Tasks)
 	d.locked(func(l *dynamic.DirectLinks[Pair]) {
 		if last.Action == dynamic.KeepLink {
-			l.Made(x, hello.Session)
+			l.Made(x, hello.ResumableID)
 		} else {
 			l.Abandon(x)
 		}
@@ -119,12 +119,12 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	case last.Action == dynamic.KeepLink:
 		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &s)
 		d.past.tried(x, w, links.Chosen, "", "the first of the route's prefer that works")
-		d.give(p, x.Peer, l, w.T.Name, hello.Session, true)
+		d.give(p, x.Peer, l, w.Transport.Name, hello.ResumableID, true)
 	case last.Action != dynamic.GiveUp || d.Tasks.Err() != nil:
 	case last.Yielded:
 		d.fallBack(p, x, fmt.Sprintf("rank %d was about to connect and did not within %v", x.Peer, dynamic.MaxYields*dynamic.YieldTime), "")
 	default:
-		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoWay), d.remedy(x, &s))
+		d.fallBack(p, x, cmp.Or(s.Reasons(), dial.NoCandidate), d.remedy(x, &s))
 	}
 }
 
@@ -137,25 +137,25 @@ func (d *Links) Phase(x Pair) dynamic.Phase {
 
 // Candidates lists how a pair could be linked, best first.
 func (d *Links) Candidates(x Pair) []routes.Candidate {
-	return d.Routes.Candidates(x.Local, x.Peer, d.Procs.Of(x.Local).Address())
+	return d.Routes.Candidates(x.Local, x.Peer, d.Procs.OfRank(x.Local).Address())
 }
 
-// Dial makes a link to a proc by a way, for any purpose that a greeting can name, and greets the
-// other node. It takes the session out of hello for a link that needs none.
+// Dial makes a link to a proc by a candidate, for any purpose that a greeting can name, and greets
+// the other node. It takes the session out of hello for a link that needs none.
 func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
 	return d.dial(within, hello, w, dial.Limit)
 }
 
 // dial is Dial with a limit for the connection below the greeting.
 func (d *Links) dial(within context.Context, hello *dynamic.Hello, w routes.Candidate, limit time.Duration) (link.Link, error) {
-	return dial.Greeted(within, d.Token, dial.Limited(d.Routes.Pinned(w.T, hello.Dst), limit), hello, w)
+	return dial.DialAndGreet(within, d.Token, dial.WithLimit(d.Routes.Pinned(w.Transport, hello.Dst), limit), hello, w)
 }
 
 func (d *Links) fallBack(p *procs.Proc, x Pair, reason, remedy string) {
 	d.past.refused(x, reason)
 	d.FallBacks.ByAgents(x.Local, x.Peer, reason, remedy)
 	if err := p.Send(wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Reason: reason}); err != nil {
-		d.Log.Debug("cannot send to a proc", "proc", p.Who(), "error", err)
+		d.Log.Debug("cannot send to a proc", "proc", p.ID(), "error", err)
 	}
 }
 
@@ -176,24 +176,24 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 		}
 		return err
 	}
-	d.give(p, hello.Src, l, t.Name, hello.Session, false)
+	d.give(p, hello.Src, l, t.Name, hello.ResumableID, false)
 	return nil
 }
 
 // judge decides whether a link that a peer has made is accepted, and gives the proc that it is for.
 func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
-	p := d.Procs.Of(h.Dst)
+	p := d.Procs.OfRank(h.Dst)
 	switch {
 	case p == nil || int(h.Src) >= d.Routes.World.Procs.Len():
 		return nil, dynamic.UnknownRank
 	case p.Phase() != ending.InMPI:
 		return nil, dynamic.Leaving
-	case !d.Routes.Allows(h.Src, t) || h.Session != (dynamic.SessionID{}) && !d.Routes.Resumable(h.Dst, h.Src):
+	case !d.Routes.Allows(h.Src, t) || h.ResumableID != (dynamic.ResumableID{}) && !d.Routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := d.links.Arrive(Pair{h.Dst, h.Src}, h.Session, h.Src < h.Dst)
+	v := d.links.Arrive(Pair{h.Dst, h.Src}, h.ResumableID, h.Src < h.Dst)
 	if v != dynamic.Accepted {
 		return nil, v
 	}
@@ -201,25 +201,25 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 }
 
 // give gives a link to its proc; id is zero for a link that is not resumable.
-func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.SessionID, dialled bool) {
+func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport string, id dynamic.ResumableID, dialled bool) {
 	x := Pair{p.Rank(), peer}
 	m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: transport, Compress: routes.Compress(d.Routes, p.Rank(), peer, d.Routes.Transport(transport))}
-	if id != (dynamic.SessionID{}) {
+	if id != (dynamic.ResumableID{}) {
 		m.Resumable = &wireup.Resumable{Session: id[:], Dialler: dialled, Window: resumable.Window, Limit: routes.CurrentResumeLimit(d.Routes)}
 	}
 	from := dial.OriginOf(l)
 	m.Reason = from.Reason
 	if err := p.PassLink(l, &m); err != nil {
 		d.past.refused(x, "the link could not be given to the proc: "+err.Error())
-		d.Log.Debug("direct link is lost", "proc", p.Who(), "peer", peer, "error", err)
+		d.Log.Debug("direct link is lost", "proc", p.ID(), "peer", peer, "error", err)
 		return
 	}
 	d.past.given(x, &m, from.ID, dialled)
 	d.Log.Debug("direct link", "rank", p.Rank(), "peer", peer, "transport", transport, "data_plane", m.DataPlane, "reason", m.Reason)
 }
 
-// CountThroughPlugin counts the links whose bytes pass through a transport's plugin: resumable ones, and
-// others.
+// CountThroughPlugin counts the links whose bytes pass through a transport's plugin: resumable
+// ones, and others.
 func (d *Links) CountThroughPlugin(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -232,8 +232,8 @@ func (d *Links) CountThroughPlugin(transport string) (resumable, others int) {
 			continue
 		}
 		switch {
-		case r.transport != transport || d.Procs.Of(x.Local).Phase() == ending.Finished:
-		case d.links.Sessions.Get(x) != nil:
+		case r.transport != transport || d.Procs.OfRank(x.Local).Phase() == ending.Finished:
+		case d.links.Resumable.Get(x) != nil:
 			resumable++
 		default:
 			others++

@@ -19,12 +19,12 @@ func twoSites(t *testing.T, own ...config.Route) *Links {
 	job := routestest.Job()
 	site := job.Sites[0]
 	rt := routestest.TwoSites(job, &site, own...)
-	set := procs.Unstarted(procs.Settings{Routes: rt}, 2, ending.InMPI)
-	set.Place()
+	set := procs.NewWithoutProcesses(procs.Settings{Routes: rt}, 2, ending.InMPI)
+	set.SetRanks()
 	return New(Settings{Routes: rt, Procs: set, Tasks: lifetime.NewGroup(t.Context())})
 }
 
-func TestWays(t *testing.T) {
+func TestCandidatesByRoutes(t *testing.T) {
 	all := []string{"unix", "tcp", "quic"}
 	for _, c := range []struct {
 		name  string
@@ -55,7 +55,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-func TestNoWayWithoutCards(t *testing.T) {
+func TestNoCandidateWithoutCards(t *testing.T) {
 	d := twoSites(t)
 	routestest.SetCard(d.Routes, 2, nil)
 	if w := d.Candidates(Pair{0, 2}); w != nil {
@@ -97,7 +97,7 @@ func TestJudgement(t *testing.T) {
 
 func TestFinishedProcTakesNoLink(t *testing.T) {
 	d := twoSites(t)
-	d.Procs = procs.Unstarted(procs.Settings{Routes: d.Routes}, 2, ending.Finished)
+	d.Procs = procs.NewWithoutProcesses(procs.Settings{Routes: d.Routes}, 2, ending.Finished)
 	if _, v := d.judge(dynamic.Hello{Src: 2, Dst: 0}, d.Routes.Transport("tcp")); v != dynamic.Leaving {
 		t.Errorf("%v", v)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// nativeState is State for a pair whose messages go by the site's own MPI. What that does is not known
-// here, but the proc counts what it hands to it.
+// nativeState is State for a pair whose messages go by the site's own MPI. What that does is not
+// known here, but the proc counts what it hands to it.
 func (d *Links) nativeState(x Pair, l *wireup.LinkStats) links.State {
 	switch {
-	case d.Procs.Of(x.Local).Phase() == ending.Finished:
+	case d.Procs.OfRank(x.Local).Phase() == ending.Finished:
 		return links.StateEnded
 	case l != nil && (l.Messages > 0 || l.Sent > 0 || l.Received > 0):
 		return links.StateLinked
@@ -25,8 +25,8 @@ func (d *Links) nativeState(x Pair, l *wireup.LinkStats) links.State {
 
 func (d *Links) nativeName() string { return config.NativeName + " (" + d.Routes.Native + ")" }
 
-// native says of the site's own MPI, for a pair within the site, whether it is used, or why not. ok is
-// false where there is none.
+// native says of the site's own MPI, for a pair within the site, whether it is used, or why not. ok
+// is false where there is none.
 func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 	if d.Routes.Native == "" || d.Routes.World.Procs.At(x.Peer).Client != d.Routes.World.Self {
 		return c, false
@@ -46,7 +46,7 @@ func (d *Links) native(x Pair) (c links.Candidate, ok bool) {
 	case d.Routes.SharedRoute(x.Peer).Secrecy == route.Encrypted:
 		c.Rule, c.Reason = route.NotEncrypted, "the route has require_tls, and whether the site's own MPI encrypts is not known"
 	case r.NativeUsual:
-		c.Verdict, c.Reason = links.Possible, "not needed: "+d.Candidates(x)[0].T.Name+
+		c.Verdict, c.Reason = links.Possible, "not needed: "+d.Candidates(x)[0].Transport.Name+
 			" is faster within a machine than the site's own MPI; \"native\" first in the route's prefer changes that"
 	default:
 		c.Verdict, c.Reason = links.Possible, "not needed: a transport that the route prefers is possible"

@@ -14,7 +14,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// TestNativePairs: which pairs use the site's own MPI, and what is said of it and of the transports.
+// TestNativePairs: which pairs use the site's own MPI, and what is said of it and of the
+// transports.
 func TestNativePairs(t *testing.T) {
 	prefer := []string{"unix", "tcp", "quic"}
 	for _, c := range []struct {
@@ -75,8 +76,8 @@ func TestNativePairs(t *testing.T) {
 	}
 }
 
-// TestNativeOfHostsWhoseTransportsDiffer: both ends of a pair use the site's own MPI if the better transport
-// does at one of them what the route wants, and at the other one does not.
+// TestNativeOfHostsWhoseTransportsDiffer: both ends of a pair use the site's own MPI if the better
+// transport does at one of them what the route wants, and at the other one does not.
 func TestNativeOfHostsWhoseTransportsDiffer(t *testing.T) {
 	route := config.Route{Site: "alpha", Prefer: []string{"tcp"}, Direct: true, Closed: true, Native: true, NativeAt: 1}
 	for one, want := range map[bool]wireup.Path{true: wireup.PathNative, false: wireup.PathDirect} {

@@ -17,12 +17,12 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// leg is a way from a host of the site to a listener for direct links.
+// leg is a path from a host of the site to a listener for direct links.
 type leg struct{ transport, from, to string }
 
-func legOf(w routes.Candidate) leg { return leg{w.T.Name, w.From, w.Address} }
+func legOf(w routes.Candidate) leg { return leg{w.Transport.Name, w.From, w.Address} }
 
-// proof is the result of the attempt to use a leg at the start of the job.
+// proof is the result of the dial of a leg at the start of the job.
 type proof uint8
 
 const (
@@ -31,12 +31,12 @@ const (
 	failed
 )
 
-// lateDial is how long a dial may take by a way that has failed at the start. The warning was given
-// then; this is for a network that has come up since.
+// lateDial is how long a dial may take of a candidate that has failed at the start. The warning was
+// given then; this is for a network that has come up since.
 const lateDial = 2 * time.Second
 
 func (d *Links) limit(w routes.Candidate) time.Duration {
-	if w.T.Machine() {
+	if w.Transport.Machine() {
 		return dial.Limit
 	}
 	d.mu.Lock()
@@ -47,7 +47,7 @@ func (d *Links) limit(w routes.Candidate) time.Duration {
 	case failed:
 		return lateDial
 	default:
-		return dial.Reach
+		return dial.ReachLimit
 	}
 }
 
@@ -58,15 +58,15 @@ func (d *Links) setProof(w routes.Candidate, p proof) {
 }
 
 type target struct {
-	first  wire.WorldRank // of its procs
-	client wire.ClientRank
-	ways   []routes.Candidate
-	missed []dynamic.FailedCandidate // ways that were not reached
+	first      wire.WorldRank // of its procs
+	client     wire.ClientRank
+	candidates []routes.Candidate
+	missed     []dynamic.FailedCandidate // candidates that were not reached
 }
 
 // Prove checks, as a task, whether a host of the site reaches the listeners where direct links will
-// be dialled, all at the same time and within dial.Reach, and warns of the listeners that it does
-// not reach. The links are closed at once. In a large job it checks only the hosts to which
+// be dialled, all at the same time and within dial.ReachLimit, and warns of the listeners that it
+// does not reach. The links are closed at once. In a large job it checks only the hosts to which
 // channels are made at the start.
 func (d *Links) Prove(self wire.HostRank) {
 	targets := d.targets(self)
@@ -74,7 +74,7 @@ func (d *Links) Prove(self wire.HostRank) {
 		return
 	}
 	d.Tasks.Go(func() {
-		end := time.Now().Add(dial.Reach)
+		end := time.Now().Add(dial.ReachLimit)
 		var wg sync.WaitGroup
 		for _, x := range targets {
 			wg.Go(func() { d.prove(x, end) })
@@ -86,11 +86,11 @@ func (d *Links) Prove(self wire.HostRank) {
 	})
 }
 
-// targets lists the other hosts whose listeners are tried. Those that the host dials for their channel
-// at the same listener are not: that proves more.
+// targets lists the other hosts whose listeners are tried. Those that the host dials for their
+// channel at the same listener are not: that proves more.
 func (d *Links) targets(self wire.HostRank) (list []*target) {
 	w := d.Routes.World
-	local := d.Routes.FirstOf(self)
+	local := d.Routes.FirstRankOf(self)
 	if local == routes.NoRank {
 		return nil
 	}
@@ -103,24 +103,24 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 		if p.Host == self || !agent.ConnectAtStart(len(w.Hosts), self, p.Host) || routes.UsesNative(d.Routes, local, rank) {
 			continue
 		}
-		ways := d.Candidates(Pair{local, rank})
-		if len(ways) == 0 || ways[0].T.Machine() {
+		candidates := d.Candidates(Pair{local, rank})
+		if len(candidates) == 0 || candidates[0].Transport.Machine() {
 			continue
 		}
 		if must, _ := d.Routes.ForbidsPlain(p.Client); must && self > p.Host {
-			d.setProof(ways[0], proved)
+			d.setProof(candidates[0], proved)
 			continue
 		}
-		list = append(list, &target{first: rank, client: p.Client, ways: ways})
+		list = append(list, &target{first: rank, client: p.Client, candidates: candidates})
 	}
 	return list
 }
 
 func (d *Links) prove(x *target, end time.Time) {
 	s := dial.Dialing{
-		DialPlan: dynamic.ConnectPlan(len(x.ways)), Candidates: x.ways,
+		DialPlan: dynamic.ConnectPlan(len(x.candidates)), Candidates: x.candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
-			t := dial.Limited(d.Routes.Pinned(w.T, x.first), dial.Share(time.Until(end), x.ways[step.Candidate:]))
+			t := dial.WithLimit(d.Routes.Pinned(w.Transport, x.first), dial.FirstLimit(time.Until(end), x.candidates[step.Candidate:]))
 			return t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
 		},
 	}
@@ -130,8 +130,8 @@ func (d *Links) prove(x *target, end time.Time) {
 		d.setProof(by, proved)
 	}
 	for _, m := range s.FailedCandidates() {
-		if dial.Unreached(m.Err) {
-			d.setProof(x.ways[m.Candidate], failed)
+		if dial.IsUnreached(m.Err) {
+			d.setProof(x.candidates[m.Candidate], failed)
 			x.missed = append(x.missed, m)
 		}
 	}
@@ -159,23 +159,23 @@ func (d *Links) warnOf(targets []*target) {
 				continue
 			}
 			for _, m := range x.missed {
-				by = x.ways[m.Candidate]
-				list = append(list, fmt.Sprintf("%s at %s: %v", by.T.Name, by.Address, m.Err))
+				by = x.candidates[m.Candidate]
+				list = append(list, fmt.Sprintf("%s at %s: %v", by.Transport.Name, by.Address, m.Err))
 			}
 		}
 		if hosts > mostNamed {
 			list = append(list, fmt.Sprintf("and %d more hosts", hosts-mostNamed))
 		}
-		d.Log.Warn("direct links cannot be dialled, and take other ways or go through the agents",
-			"within", dial.Reach, "from", by.From, "to", d.Routes.ClientName(client), "reason", strings.Join(list, "; "), "remedy", dial.Remedy(d.Routes, client, by))
+		d.Log.Warn("direct links cannot be dialled, and use other addresses or go through the agents",
+			"within", dial.ReachLimit, "from", by.From, "to", d.Routes.ClientName(client), "reason", strings.Join(list, "; "), "remedy", dial.Remedy(d.Routes, client, by))
 	}
 }
 
-// remedy says what to do about a pair whose search for a link has failed, or returns "" if that is
-// not known.
+// remedy says what to do about a pair whose dial plan for a link has failed, or returns "" if that
+// is not known.
 func (d *Links) remedy(x Pair, s *dial.Dialing) string {
 	for _, m := range slices.Backward(s.FailedCandidates()) {
-		if w := s.Candidates[m.Candidate]; !w.T.Machine() && dial.Unreached(m.Err) {
+		if w := s.Candidates[m.Candidate]; !w.Transport.Machine() && dial.IsUnreached(m.Err) {
 			return dial.Remedy(d.Routes, d.Routes.World.Procs.At(x.Peer).Client, w)
 		}
 	}

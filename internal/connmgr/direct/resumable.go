@@ -18,7 +18,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-func newSession() (s dynamic.SessionID) {
+func newSession() (s dynamic.ResumableID) {
 	_, _ = rand.Read(s[:]) // never fails
 	return s
 }
@@ -27,25 +27,25 @@ func newSession() (s dynamic.SessionID) {
 func (d *Links) Resumes(x Pair) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.links.Sessions.Get(x); s != nil {
+	if s := d.links.Resumable.Get(x); s != nil {
 		return s.Resumes
 	}
 	return 0
 }
 
-// Session returns the session of a pair's resumable link, zero if it has none, and whether this
+// ResumableID returns the session of a pair's resumable link, zero if it has none, and whether this
 // node has dialled it.
-func (d *Links) Session(x Pair) (id dynamic.SessionID, dialled bool) {
+func (d *Links) ResumableID(x Pair) (id dynamic.ResumableID, dialled bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.links.Sessions.Get(x); s != nil {
+	if s := d.links.Resumable.Get(x); s != nil {
 		return s.ID, s.Dialled
 	}
 	return id, false
 }
 
-// Reopen makes a further connection for a resumable link whose proc has lost the last one, or forgets
-// the link if the proc has given it up.
+// Reopen makes a further connection for a resumable link whose proc has lost the last one, or
+// forgets the link if the proc has given it up.
 func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	x := Pair{p.Rank(), m.Peer}
 	if d.Tasks.Closed() {
@@ -53,7 +53,7 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch s := d.links.Sessions.Get(x); d.links.Sessions.Repair(x, m.Resumable.Session, m.Resumable.Over) {
+	switch s := d.links.Resumable.Get(x); d.links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.NoSuchLink:
 		d.Log.Warn("a proc wants to resume a link that it does not have", "rank", x.Local, "peer", m.Peer)
 	case dynamic.NoRepair:
@@ -75,10 +75,10 @@ func further(x Pair, s *dynamic.ResumableLink) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer, Resumable: &wireup.Resumable{Session: s.ID[:], Again: true}}
 }
 
-// complain tells the other end's node, which dials, that the link is lost: over there nothing may have
-// shown that.
+// complain tells the other end's node, which dials, that the link is lost: over there nothing may
+// have shown that.
 func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch uint64) {
-	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Lost: true, Epoch: epoch}
+	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Lost: true, Epoch: epoch}
 	l, _, verdict, why := d.dialAgain(x, s, hello)
 	if l != nil {
 		_ = l.Close()
@@ -96,7 +96,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch 
 // which is no fault.
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bool) {
 	began := time.Now()
-	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, Session: s.ID, Resumes: true})
+	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Resumes: true})
 	switch {
 	case l != nil:
 		d.handAgain(p, x, s, l, by)
@@ -115,8 +115,8 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bo
 	}
 }
 
-// dialAgain tries all ways again and again, until the limit for that or until the peer's node says that
-// there is nothing to resume: that is the verdict. Without a link, why says the reason.
+// dialAgain dials all candidates again and again, until the limit for that or until the peer's node
+// says that there is nothing to resume: that is the verdict. Without a link, why says the reason.
 func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
 	limit := routes.CurrentResumeLimit(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
@@ -124,29 +124,29 @@ func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello)
 	d.mu.Lock()
 	d.dialling[s] = cancel
 	d.mu.Unlock()
-	ways := routes.ResumeCandidates(d.Routes, x.Local, x.Peer, d.Procs.Of(x.Local).Address())
-	search := dial.Dialing{
-		DialPlan: dynamic.ResumePlan(len(ways), limit), Candidates: ways,
+	candidates := routes.ResumeCandidates(d.Routes, x.Local, x.Peer, d.Procs.OfRank(x.Local).Address())
+	dialing := dial.Dialing{
+		DialPlan: dynamic.ResumePlan(len(candidates), limit), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			return d.Dial(ctx, &hello, w)
 		},
 	}
-	search.RoundFailed = func() {
-		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", search.Reasons())
+	dialing.RoundFailed = func() {
+		d.Log.Debug("cannot resume yet", "from", x.Local, "to", x.Peer, "reasons", dialing.Reasons())
 	}
-	l, w, last := search.Run(ctx)
+	l, w, last := dialing.Run(ctx)
 	d.mu.Lock()
 	s.Busy = false
 	delete(d.dialling, s)
 	d.mu.Unlock()
 	switch {
 	case l != nil:
-		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &search)
-		by = w.T.Name
+		d.FallBacks.Warn("direct link", d.Routes.World.Procs.At(x.Peer).Client, w, &dialing)
+		by = w.Transport.Name
 	case last.Verdict != dynamic.Accepted:
 		why = fmt.Sprintf("the node of rank %d says: %v", x.Peer, last.Verdict)
 	default:
-		why = overdue(limit, search.Rounds(), search.Errors())
+		why = overdue(limit, dialing.Rounds(), dialing.Errors())
 	}
 	return l, by, last.Verdict, why
 }
@@ -168,7 +168,7 @@ func (d *Links) handAgain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, l lin
 	from := dial.OriginOf(l)
 	m.Transport, m.Reason = transport, from.Reason
 	if err := p.PassLink(l, &m); err != nil {
-		d.Log.Debug("a further connection is lost", "proc", p.Who(), "peer", x.Peer, "error", err)
+		d.Log.Debug("a further connection is lost", "proc", p.ID(), "peer", x.Peer, "error", err)
 		return
 	}
 	d.past.given(x, &m, from.ID, s.Dialled)
@@ -213,7 +213,7 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 // that the link is lost there.
 func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.ResumableLink, dynamic.Verdict) {
 	x := Pair{h.Dst, h.Src}
-	p := d.Procs.Of(x.Local)
+	p := d.Procs.OfRank(x.Local)
 	switch {
 	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
 		return nil, nil, dynamic.UnknownRank
@@ -223,12 +223,12 @@ func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, 
 	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.links.Sessions.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.CurrentResumeLimit(d.Routes)) {
+	if s := d.links.Resumable.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.CurrentResumeLimit(d.Routes)) {
 		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
 	}
-	v := d.links.Sessions.CheckResume(x, h, p.Phase() == ending.Finished)
+	v := d.links.Resumable.CheckResume(x, h, p.Phase() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}
-	return p, d.links.Sessions.Get(x), v
+	return p, d.links.Resumable.Get(x), v
 }

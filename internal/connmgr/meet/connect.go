@@ -32,28 +32,28 @@ func (m *Meetings) call(c step) {
 	}
 	ctx, cancel := context.WithTimeoutCause(m.Ctx, limit, fmt.Errorf("nobody answered for %v", limit))
 	defer cancel()
-	s := m.search(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectPlan)
+	s := m.dialing(c.Proc, &Peer{Card: c.Card, Token: c.Token, Hello: dynamic.Hello{Connect: true}}, dynamic.ConnectPlan)
 	l, w, last := s.Run(ctx)
 	switch {
 	case l != nil:
-		_ = m.hand(c.Proc, meetings.Connected(c.Request), l, w.T.Name)
+		_ = m.hand(c.Proc, meetings.Connected(c.Request), l, w.Transport.Name)
 	case m.Ctx.Err() == nil:
 		why := whyNoWorldLink(ctx, s, last)
 		m.with(func(n *deciding) { n.ConnectFailed(c.Proc, c.Request, why) })
 	}
 }
 
-// search prepares a search for a link to another world. kind makes it for a number of ways.
-func (m *Meetings) search(p *procs.Proc, to *Peer, kind func(ways int) *dynamic.DialPlan) *dial.Dialing {
-	ways := m.Routes.WorldCandidates(p.Rank(), &to.Card, p.Address())
+// dialing prepares to dial another world. kind returns the dial plan for a number of candidates.
+func (m *Meetings) dialing(p *procs.Proc, to *Peer, kind func(candidates int) *dynamic.DialPlan) *dial.Dialing {
+	candidates := m.Routes.WorldCandidates(p.Rank(), &to.Card, p.Address())
 	return &dial.Dialing{
-		DialPlan: kind(len(ways)), Lock: &m.mu, Candidates: ways,
+		DialPlan: kind(len(candidates)), Lock: &m.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			hello := to.Hello
-			return dial.Greeted(ctx, to.Token, w.T.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
+			return dial.DialAndGreet(ctx, to.Token, w.Transport.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
 		},
 		Failed: func(w routes.Candidate, err error) {
-			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.T.Name, "error", err)
+			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.Transport.Name, "error", err)
 		},
 	}
 }
@@ -65,13 +65,13 @@ func whyNoWorldLink(ctx context.Context, s *dial.Dialing, last dynamic.DialStep)
 		return errors.New("the peer was about to connect and did not")
 	case last.Verdict != dynamic.Accepted: // the peer's verdict decides
 		m := missed[len(missed)-1]
-		return fmt.Errorf("%s: %w", s.Candidates[m.Candidate].T.Name, m.Err)
+		return fmt.Errorf("%s: %w", s.Candidates[m.Candidate].Transport.Name, m.Err)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(missed) == 0:
-		return errNoWay
+		return errNoCandidate
 	}
 	return errors.New(s.Reasons())
 }
 
-var errNoWay = errors.New(`no transport is common to both worlds, works between them and is allowed by the route "*"`)
+var errNoCandidate = errors.New(`no transport is common to both worlds, works between them and is allowed by the route "*"`)

@@ -16,8 +16,9 @@ type linked struct {
 	since            time.Time
 }
 
-// recently is how long a link that has ended is still told of: where procs outlive the loss of others, they ask
-// for another one in its place, which does not happen at the same moment at both ends.
+// recently is how long a link that has ended is still told of: where procs outlive the loss of
+// others, they ask for another one in its place, which does not happen at the same moment at both
+// ends.
 const recently = 10 * time.Second
 
 // forgotten notes that a proc has closed a link, or lost it. The caller has locked m.mu.
@@ -53,7 +54,7 @@ func (m *Meetings) Describe(d *links.Node) {
 		if len(d.WorldLinks) == links.MaxViews {
 			return
 		}
-		l := m.node.Links.Given(x)
+		l := m.node.Links.LinkOf(x)
 		a := links.WorldLink{
 			Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateOpening,
 			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
@@ -69,12 +70,13 @@ func (m *Meetings) Describe(d *links.Node) {
 	}
 }
 
-// CountLinks counts the links that procs have to other worlds by a transport and data planes that chosen accepts.
+// CountLinks counts the links that procs have to other worlds by a transport and data planes that
+// chosen accepts.
 func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for x, phase := range m.node.Links.Pairs.All() {
-		if l := m.node.Links.Given(x); phase == dynamic.Linked && l.transport == transport && chosen(l.plane) {
+		if l := m.node.Links.LinkOf(x); phase == dynamic.Linked && l.transport == transport && chosen(l.plane) {
 			n++
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// TestEndedLinksAreTold: a link to another world that a proc has lost is told of for some time, until there is
-// another one.
+// TestEndedLinksAreTold: a link to another world that a proc has lost is told of for some time,
+// until there is another one.
 func TestEndedLinksAreTold(t *testing.T) {
 	m := New(Settings{Able: true})
 	world := dynamic.World{7}

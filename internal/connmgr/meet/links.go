@@ -19,12 +19,14 @@ func (m *Meetings) dialLink(s step) {
 	m.find(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello}, s.Question)
 }
 
-// DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it may
-// be the other end's link that the proc gets.
+// DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it
+// may be the other end's link that the proc gets.
 func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) { m.find(p, x, to, 0) }
 
 func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question meetings.QuestionID) {
-	s := m.search(p, to, func(ways int) *dynamic.DialPlan { return dynamic.WorldLinkPlan(ways, &m.node.Links.Pairs, x) })
+	s := m.dialing(p, to, func(candidates int) *dynamic.DialPlan {
+		return dynamic.WorldLinkPlan(candidates, &m.node.Links.Pairs, x)
+	})
 	s.Holds = func() {
 		m.Log.Debug("the link to another world waits until the previous one is gone", "from", x.Local.Rank, "to", x.Peer)
 	}
@@ -32,7 +34,7 @@ func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question m
 	s.Dial = func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 		m.with(func(n *deciding) { n.Dialling(question) })
 		l, err := once(ctx, w, step)
-		if err == nil || dial.Refused(err) != dynamic.Accepted {
+		if err == nil || dial.RefusalVerdict(err) != dynamic.Accepted {
 			m.with(func(n *deciding) { n.Answered(question) })
 		}
 		return l, err
@@ -40,24 +42,24 @@ func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question m
 	l, w, last := s.Run(m.Ctx)
 	if last.Action == dynamic.GiveUp && m.Ctx.Err() == nil {
 		why := whyNoWorldLink(m.Ctx, s, last)
-		if last.Lives() {
+		if last.PeerLives() {
 			why = fmt.Errorf("%w: %w", meetings.ErrLives, why)
 		}
 		m.with(func(n *deciding) {
 			n.Searched(question, why)
-			n.NoLink(p, x, why)
+			n.SetNoLink(p, x, why)
 		})
 		return
 	}
 	m.with(func(n *deciding) { n.Searched(question, nil) })
 	if last.Action == dynamic.KeepLink {
-		m.deliver(p, x, l, w.T.Name, true)
+		m.deliver(p, x, l, w.Transport.Name, true)
 	}
 }
 
 func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, transport string, dialled bool) {
 	m.mu.Lock()
-	message := m.node.Give(x, linked{transport, dial.OriginOf(l).Plane, dialled, time.Now()})
+	message := m.node.SetLink(x, linked{transport, dial.OriginOf(l).Plane, dialled, time.Now()})
 	m.mu.Unlock()
 	if m.hand(p, message, l, transport) != nil {
 		m.with(func(n *deciding) { n.Links.Drop(x) })
@@ -67,7 +69,7 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 // AcceptLink passes a link from another world to the proc that it is for.
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.WorldProc{World: hello.World, Rank: hello.Src}}
-	p, allowed := m.Procs.Of(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
+	p, allowed := m.Procs.OfRank(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
 	phase := ending.Starting
 	switch {
 	case p != nil && p.Over(): // a link that nobody takes would leave the other end waiting for a word

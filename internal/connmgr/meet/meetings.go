@@ -77,11 +77,11 @@ func (m *Meetings) Keys() dynamic.Keys {
 	}
 }
 
-// Heard handles a proc's message about other worlds. It returns false if the message is about
-// something else.
-func (m *Meetings) Heard(p *procs.Proc, x wireup.Message) (mine bool) {
+// HandleMessage handles a proc's message about other worlds. It returns false if the message is
+// about something else.
+func (m *Meetings) HandleMessage(p *procs.Proc, x wireup.Message) (mine bool) {
 	m.with(func(n *deciding) {
-		if mine = n.Heard(time.Now(), p, x); mine && x.Kind == wireup.KindForget {
+		if mine = n.HandleMessage(time.Now(), p, x); mine && x.Kind == wireup.KindForget {
 			m.forgotten(p.Rank(), x, time.Now())
 		}
 	})
@@ -122,7 +122,7 @@ func (m *Meetings) carryOut(s step) {
 	case meetings.Drop:
 		_ = s.Conn.link.Close()
 	case meetings.ReportToOperator:
-		m.Log.Warn("a proc may not open a port", "proc", p.Who(), "reason", s.Message.Reason)
+		m.Log.Warn("a proc may not open a port", "proc", p.ID(), "reason", s.Message.Reason)
 	case meetings.Connect:
 		m.run(p, wireup.KindConnected, s.Request, mpierr.Port, func() { m.call(s) })
 	case meetings.Dial:
@@ -168,7 +168,7 @@ func (m *Meetings) run(p *procs.Proc, answer wireup.Kind, request uint64, class 
 // Answer sends a message to a proc, unless the proc has ended.
 func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 	if err := p.Send(x); err != nil {
-		m.Log.Debug("cannot send to a proc", "proc", p.Who(), "kind", x.Kind, "error", err)
+		m.Log.Debug("cannot send to a proc", "proc", p.ID(), "kind", x.Kind, "error", err)
 	}
 }
 
@@ -177,10 +177,10 @@ func (m *Meetings) Answer(p *procs.Proc, x wireup.Message) {
 func (m *Meetings) hand(p *procs.Proc, x wireup.Message, l link.Link, transport string) error {
 	x.Transport, x.Reason = transport, dial.OriginOf(l).Reason
 	if err := p.PassLink(l, &x); err != nil {
-		m.Log.Debug("link of another world is lost", "proc", p.Who(), "kind", x.Kind, "error", err)
+		m.Log.Debug("link of another world is lost", "proc", p.ID(), "kind", x.Kind, "error", err)
 		return err
 	}
-	m.Log.Debug("link of another world", "proc", p.Who(), "kind", x.Kind, "transport", transport, "data_plane", x.DataPlane)
+	m.Log.Debug("link of another world", "proc", p.ID(), "kind", x.Kind, "transport", transport, "data_plane", x.DataPlane)
 	return nil
 }
 

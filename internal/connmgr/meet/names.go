@@ -75,8 +75,8 @@ func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meetin
 	}
 }
 
-// client returns the client for the scope that a request has, if it was given one, and the scope to ask
-// its server for.
+// client returns the client for the scope that a request has, if it was given one, and the scope to
+// ask its server for.
 func (s *nameService) client(scope string, given bool) (*service.Client, string, error) {
 	file := &s.File
 	shared, scope, err := names.DefaultScope{Shared: file.Shared(), Scope: file.Scope}.ScopeOf(scope, given)

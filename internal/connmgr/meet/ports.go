@@ -17,7 +17,7 @@ import (
 func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	var verdict dynamic.Verdict
 	allowed := m.Routes.AllowsWorlds(l, t)
-	m.with(func(n *deciding) { verdict = n.Hold(hello.Port, allowed) })
+	m.with(func(n *deciding) { verdict = n.Reserve(hello.Port, allowed) })
 	if verdict != dynamic.Accepted {
 		m.Log.Debug("refused a caller of a port", "port", hello.Port.String()[:8], "transport", t.Name, "reason", verdict)
 	}
@@ -30,7 +30,7 @@ func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Ac
 		return err
 	}
 	var taken bool
-	m.with(func(n *deciding) { taken = n.Enter(hello.Port, waiting{l, t.Name, time.Now()}) })
+	m.with(func(n *deciding) { taken = n.Admit(hello.Port, waiting{l, t.Name, time.Now()}) })
 	m.Log.Debug("accepted a caller of a port", "port", hello.Port.String()[:8], "transport", t.Name, "awaited", taken)
 	return nil
 }

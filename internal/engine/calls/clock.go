@@ -21,10 +21,11 @@ const (
 // counters are the kernel's names of the counters that ticks reads.
 var counters = map[string]string{"amd64": "tsc", "arm64": "arch_sys_counter"}
 
-// clock is what times of calls are read from. A call of the machine's clock takes as long as half of a
-// short message; the CPU's counter is read in a third of that. It is used where it runs at one rate, has the
-// same value on all cores, and programs may read it: where the kernel, too, takes the time from it, and in a
-// virtual machine whose clock the host derives from it. Elsewhere times are in nanoseconds.
+// clock is what times of calls are read from. A call of the machine's clock takes as long as half
+// of a short message; the CPU's counter is read in a third of that. It is used where it runs at one
+// rate, has the same value on all cores, and programs may read it: where the kernel, too, takes the
+// time from it, and in a virtual machine whose clock the host derives from it. Elsewhere times are
+// in nanoseconds.
 var clock struct {
 	runs  bool
 	ticks bool

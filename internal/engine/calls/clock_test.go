@@ -21,7 +21,7 @@ func TestTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line := Trace(&List{F: file}, TimelineProc{}, true)
+		line := Trace(&JSONList{F: file}, TimelineProc{}, true)
 		t.Logf("ticks: %v", clock.ticks)
 		outside := time.Now()
 		begun := Begin()
@@ -29,7 +29,7 @@ func TestTimes(t *testing.T) {
 		for time.Since(inside) < 20*time.Millisecond { // so long that a wrong unit is seen
 		}
 		least := time.Since(inside)
-		End(Recv, begun, Nobody, NoTag, -1, 0)
+		End(Recv, begun, NoPeer, NoTag, -1, 0)
 		most := time.Since(outside)
 		line.Close()
 		on.Store(0)
@@ -71,8 +71,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestSteady: times are read from the CPU's counter where the kernel does so, too, and in a virtual machine
-// if the CPU says that the counter runs at one rate, always.
+// TestSteady: times are read from the CPU's counter where the kernel does so, too, and in a virtual
+// machine if the CPU says that the counter runs at one rate, always.
 func TestSteady(t *testing.T) {
 	const good, bad = "processor\t: 0\nflags\t\t: fpu constant_tsc rep_good nonstop_tsc\n", "processor\t: 0\nflags\t\t: fpu constant_tsc\n"
 	for _, c := range []struct {
@@ -89,7 +89,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestJump: where the counter has jumped, a timeline and the times of all calls go on at the rate so far.
+// TestJump: where the counter has jumped, a timeline and the times of all calls go on at the rate
+// so far.
 func TestJump(t *testing.T) {
 	at := time.Now()
 	moment := func(after time.Duration, jumped int64) instant {

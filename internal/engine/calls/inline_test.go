@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// TestInlined: what comes between the end of a receive and the message that answers it, and what each call does if
-// nobody wants to know of calls, is put into the caller by the compiler.
+// TestInlined: what comes between the end of a receive and the message that answers it, and what
+// each call does if nobody wants to know of calls, is put into the caller by the compiler.
 func TestInlined(t *testing.T) {
 	skips.Programs(t, "go")
 	out, err := exec.Command("go", "build", "-gcflags=-m", "-o", os.DevNull, ".").CombinedOutput()

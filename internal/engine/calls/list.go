@@ -5,9 +5,9 @@ import (
 	"io"
 )
 
-// List is a file with a list of JSON, an entry a line. It is valid after each write, even if the
-// process is killed then. If a write fails the file ends with its last whole line.
-type List struct {
+// JSONList is a file with a list of JSON, an entry a line. It is valid after each write, even if
+// the process is killed then. If a write fails the file ends with its last whole line.
+type JSONList struct {
 	F interface {
 		io.WriteSeeker
 		Truncate(size int64) error
@@ -19,7 +19,7 @@ type List struct {
 const listEnd = "]\n"
 
 // Write adds whole lines. It returns the number of their bytes that are in the file.
-func (l *List) Write(b []byte) (int, error) {
+func (l *JSONList) Write(b []byte) (int, error) {
 	l.both = append(append(l.both[:0], b...), listEnd...)
 	n, err := l.F.Write(l.both)
 	if err == nil {
@@ -38,7 +38,7 @@ func (l *List) Write(b []byte) (int, error) {
 }
 
 // end truncates the file to l.size, and writes the end of the list.
-func (l *List) end() bool {
+func (l *JSONList) end() bool {
 	if l.F.Truncate(l.size) != nil {
 		return false
 	}

@@ -17,12 +17,12 @@ func (n Number) Class() string { return names[n].class }
 
 // Arguments of End for a call that has no other proc, or no tag.
 const (
-	Nobody = -1 << 31
+	NoPeer = -1 << 31
 	NoTag  = -1 << 31
 )
 
-// Most is the number of calls that Memory has room for.
-const Most = 256
+// MaxNumbers is the number of calls that Memory has room for.
+const MaxNumbers = 256
 
 // Memory contains the counts of calls: this package's own, or that of C code, which counts the
 // calls of C programs (cmd/libmpi/measure.h declares it).
@@ -34,7 +34,7 @@ type Memory struct {
 	Brief, Gap, Longest uint64
 	_                   [4]uint64
 
-	Sums   [Most]Sum
+	Sums   [MaxNumbers]Sum
 	Traced Traced
 	Burst  Burst
 }
@@ -59,10 +59,10 @@ var (
 	context func(comm uint64) uint64 // returns the context ID plus 1 of C's communicator; 0: it is gone
 )
 
-// UseC makes C code count, in its memory, and not the functions of core/mpi that C code calls.
+// CountInC makes C code count, in its memory, and not the functions of core/mpi that C code calls.
 // contextOf returns one more than the context ID of a communicator that C code identifies by comm,
-// or 0 if there is none. UseC is called before anything is counted.
-func UseC(m *Memory, contextOf func(comm uint64) uint64) { mem, byC, context = m, true, contextOf }
+// or 0 if there is none. CountInC is called before anything is counted.
+func CountInC(m *Memory, contextOf func(comm uint64) uint64) { mem, byC, context = m, true, contextOf }
 
 // Enable begins to count. Before it no call is counted, and no clock is read.
 func Enable() { enable(counts) }
@@ -97,9 +97,9 @@ func Begin() int64 {
 
 // End measures a call that has begun at a time that Begin returned. The other arguments describe
 // the call: the other rank, the tag, bytes and one more than the context ID of the communicator, or
-// Nobody, NoTag, -1 and 0.
+// NoPeer, NoTag, -1 and 0.
 func End(n Number, begun int64, peer, tag int, size int64, comm uint64) {
-	end(begun, about{uint32(n), int32(peer), int32(tag), Nobody, size, comm}, false)
+	end(begun, about{uint32(n), int32(peer), int32(tag), NoPeer, size, comm}, false)
 }
 
 // EndExchange is End for a call that sends and receives, from source.

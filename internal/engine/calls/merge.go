@@ -16,8 +16,8 @@ const (
 	longest = 200 * time.Microsecond
 )
 
-// Kinds is the maximum number of different calls in a burst.
-const Kinds = 8
+// MaxKinds is the maximum number of different calls in a burst.
+const MaxKinds = 8
 
 // Burst contains short calls that follow each other closely. The thread that has set lock may use
 // all fields; open and stalled may be used without it. C code accesses a Burst like this file
@@ -35,7 +35,7 @@ type Burst struct {
 	// the program's next step, so only the end of the call is recorded then; the call is merged
 	// before anything else is.
 	pending Event
-	calls   [Kinds]Event
+	calls   [MaxKinds]Event
 	run     Run
 }
 
@@ -60,8 +60,8 @@ func (m *Memory) bound(unit float64) {
 	m.Brief, m.Gap, m.Longest = uint64(float64(brief)/unit), uint64(float64(gap)/unit), uint64(float64(longest)/unit)
 }
 
-// called notes a call that has ended. begun is late if it was over at once. owner says that the caller has the
-// run.
+// called notes a call that has ended. begun is late if it was over at once. owner says that the
+// caller has the run.
 func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	b := &m.Burst
 	b.Lock()
@@ -92,7 +92,7 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 // closeBurst passes on what was merged. The burst is locked, here and in what follows.
 func (m *Memory) closeBurst() {
 	b := &m.Burst
-	var list [Kinds]*Event
+	var list [MaxKinds]*Event
 	for i := range b.kinds {
 		list[i] = &b.calls[i]
 	}
@@ -116,7 +116,7 @@ func (m *Memory) merge(w about, times uint32, begun, ended int64) {
 	for k < b.kinds && b.calls[k].Call != w.call {
 		k++
 	}
-	if k == Kinds {
+	if k == MaxKinds {
 		m.closeBurst()
 		k = 0
 	}
@@ -136,13 +136,13 @@ func (m *Memory) merge(w about, times uint32, begun, ended int64) {
 		s.Size = max(s.Size, 0) + w.size
 	}
 	if s.Peer != w.peer {
-		s.Peer = Nobody
+		s.Peer = NoPeer
 	}
 	if s.Tag != w.tag {
 		s.Tag = NoTag
 	}
 	if s.Source != w.source {
-		s.Source = Nobody
+		s.Source = NoPeer
 	}
 	if s.Comm != w.comm {
 		s.Comm = 0
@@ -179,8 +179,8 @@ func (m *Memory) pends(w about, begun int64, owner bool) bool {
 	return true
 }
 
-// idle passes on a burst that nothing has been added to for a while, so that it does not wait to be written
-// for as long as the program computes; all is set at the end.
+// idle passes on a burst that nothing has been added to for a while, so that it does not wait to be
+// written for as long as the program computes; all is set at the end.
 func (m *Memory) idle(now int64, all bool) {
 	b := &m.Burst
 	b.Lock()
@@ -226,12 +226,12 @@ func SinceNow(begun int64) int64 {
 // EndSend is End for a call of MPI_Send that was not counted. If owner is set, the caller owns the
 // run.
 func EndSend(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
-	end(begun, about{uint32(Send), int32(peer), int32(tag), Nobody, size, comm}, owner)
+	end(begun, about{uint32(Send), int32(peer), int32(tag), NoPeer, size, comm}, owner)
 }
 
-// Looks is the number of times that a call that receives may look for its message, with a short
+// MaxLooks is the number of times that a call that receives may look for its message, with a short
 // pause after each, before it counts as one that waits.
-const Looks = 64
+const MaxLooks = 64
 
 // MeasuredRecv is a measured call of MPI_Recv; the zero value is a call that is not measured.
 type MeasuredRecv struct {
@@ -260,12 +260,12 @@ func (r *MeasuredRecv) Begin(owner bool, begun int64, peer, tag int, size int64,
 		return
 	}
 	r.begun = now()
-	if mem.pends(about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}, r.begun, owner) {
+	if mem.pends(about{uint32(Recv), int32(peer), int32(tag), NoPeer, size, comm}, r.begun, owner) {
 		r.state = pending
 	}
 }
 
-// Waits records that the message has not come within Looks.
+// Waits records that the message has not come within MaxLooks.
 func (r *MeasuredRecv) Waits() {
 	if r.state == counted {
 		r.begun = now()
@@ -287,5 +287,5 @@ func (r *MeasuredRecv) TryEnd() bool {
 
 // End ends a call that has waited.
 func (r *MeasuredRecv) End(peer, tag int, size int64, comm uint64) {
-	end(r.begun, about{uint32(Recv), int32(peer), int32(tag), Nobody, size, comm}, r.owner)
+	end(r.begun, about{uint32(Recv), int32(peer), int32(tag), NoPeer, size, comm}, r.owner)
 }

@@ -38,8 +38,8 @@ func entries(t *testing.T, m *Memory) (list []entry) {
 	return list
 }
 
-// byMicroseconds is a memory whose clock counts nanoseconds: calls are short below 25,000, a gap is above
-// 10,000, and a burst has at most 200,000.
+// byMicroseconds is a memory whose clock counts nanoseconds: calls are short below 25,000, a gap is
+// above 10,000, and a burst has at most 200,000.
 func byMicroseconds() *Memory {
 	m := new(Memory)
 	m.bound(1)
@@ -47,30 +47,31 @@ func byMicroseconds() *Memory {
 }
 
 func sent(n Number, peer, tag int32, size int64) about {
-	return about{uint32(n), peer, tag, Nobody, size, 1}
+	return about{uint32(n), peer, tag, NoPeer, size, 1}
 }
 
-// TestMerge: short calls are one entry as long as they follow each other closely, all others are as they were.
+// TestMerge: short calls are one entry as long as they follow each other closely, all others are as
+// they were.
 func TestMerge(t *testing.T) {
 	m := byMicroseconds()
 	m.called(sent(Send, 1, 5, 8), 1000, 2000, false)
 	m.called(sent(Recv, 1, 5, 16), 2500, 9000, false)
 	m.called(sent(Send, 1, 6, 8), 12000, 13000, false)
 	m.called(sent(Send, 2, 6, 8), 13000, 14000, false)
-	m.called(sent(Barrier, Nobody, NoTag, -1), 15000, 15000+25000, false) // is not short
+	m.called(sent(Barrier, NoPeer, NoTag, -1), 15000, 15000+25000, false) // is not short
 	m.called(sent(Send, 3, 7, 8), 41000, 42000, false)                    // is alone: the next one comes late
-	m.called(sent(Barrier, Nobody, NoTag, -1), 52001, 53000, false)
-	m.called(sent(Barrier, Nobody, NoTag, -1), 53000, 54000, false)
+	m.called(sent(Barrier, NoPeer, NoTag, -1), 52001, 53000, false)
+	m.called(sent(Barrier, NoPeer, NoTag, -1), 53000, 54000, false)
 	m.idle(54000+10000, false) // is not late yet
 	if n := m.Burst.kinds; n != 1 {
 		t.Errorf("%d kinds wait", n)
 	}
 	m.idle(54000+10001, false)
 	want := []entry{
-		{1000, 14000, []merged{{about{uint32(Send), Nobody, NoTag, Nobody, 24, 1}, 3}, {sent(Recv, 1, 5, 16), 1}}, false},
-		{15000, 40000, []merged{{sent(Barrier, Nobody, NoTag, -1), 1}}, false},
+		{1000, 14000, []merged{{about{uint32(Send), NoPeer, NoTag, NoPeer, 24, 1}, 3}, {sent(Recv, 1, 5, 16), 1}}, false},
+		{15000, 40000, []merged{{sent(Barrier, NoPeer, NoTag, -1), 1}}, false},
 		{41000, 42000, []merged{{sent(Send, 3, 7, 8), 1}}, false},
-		{52001, 54000, []merged{{sent(Barrier, Nobody, NoTag, -1), 2}}, false},
+		{52001, 54000, []merged{{sent(Barrier, NoPeer, NoTag, -1), 2}}, false},
 	}
 	wantEntries(t, m, want)
 
@@ -88,11 +89,11 @@ func TestMerge(t *testing.T) {
 	if calls != 1000 || len(list) != 5 {
 		t.Errorf("%d calls in %d entries", calls, len(list))
 	}
-	for n := range Number(2*Kinds + 1) { // nor has it more kinds
+	for n := range Number(2*MaxKinds + 1) { // nor has it more kinds
 		m.called(sent(n, 1, 5, 8), 2e6+int64(n)*10, 2e6+int64(n)*10+5, false)
 	}
 	m.idle(0, true)
-	if list := entries(t, m); len(list) != 3 || len(list[0].calls) != Kinds || len(list[2].calls) != 1 {
+	if list := entries(t, m); len(list) != 3 || len(list[0].calls) != MaxKinds || len(list[2].calls) != 1 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -113,8 +114,9 @@ func wantEntries(t *testing.T, m *Memory, want []entry) {
 	}
 }
 
-// TestMergePending: a call whose end was not looked up is merged when the next one ends; if it has waited after
-// all it is as it was. A call that sends has no beginning of its own, unless it has stalled.
+// TestMergePending: a call whose end was not looked up is merged when the next one ends; if it has
+// waited after all it is as it was. A call that sends has no beginning of its own, unless it has
+// stalled.
 func TestMergePending(t *testing.T) {
 	m := byMicroseconds()
 	b := &m.Burst
@@ -150,13 +152,13 @@ func TestMergePending(t *testing.T) {
 // TestMergeFull: no part of an entry is left out, and all calls are counted.
 func TestMergeFull(t *testing.T) {
 	m := byMicroseconds()
-	for i := range int64(Ring/2 + 3) { // entries of two kinds
+	for i := range int64(RingSize/2 + 3) { // entries of two kinds
 		m.called(sent(Send, 1, 5, 8), i*100000, i*100000+10, false)
 		m.called(sent(Send, 1, 5, 8), i*100000+20, i*100000+30, false)
 		m.called(sent(Recv, 1, 5, 8), i*100000+40, i*100000+50, false)
 	}
 	m.idle(0, true)
-	if list := entries(t, m); len(list) != Ring/2 || m.Traced.dropped.Load() != 9 {
+	if list := entries(t, m); len(list) != RingSize/2 || m.Traced.dropped.Load() != 9 {
 		t.Errorf("%d entries, %d calls left out", len(list), m.Traced.dropped.Load())
 	}
 }
@@ -210,7 +212,7 @@ func TestMergedLine(t *testing.T) {
 	m := byMicroseconds()
 	m.called(sent(Send, 1, 5, 8), 1000, 2000, false)
 	m.called(sent(Send, 1, 5, 8), 2000, 3000, false)
-	m.called(sent(Barrier, Nobody, NoTag, -1), 3000, 4250, false)
+	m.called(sent(Barrier, NoPeer, NoTag, -1), 3000, 4250, false)
 	m.idle(0, true)
 	m.Traced.take(line.write)
 	line.flush()
@@ -244,7 +246,7 @@ func TestMergedSources(t *testing.T) {
 	m.idle(2200, true)
 	var got []int32
 	m.Traced.take(func(e *Event) { got = append(got, e.Source) })
-	if !slices.Equal(got, []int32{3, Nobody}) {
+	if !slices.Equal(got, []int32{3, NoPeer}) {
 		t.Errorf("got %d", got)
 	}
 }

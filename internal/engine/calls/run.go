@@ -3,17 +3,17 @@ package calls
 import "sync/atomic"
 
 // Calls of MPI_Send and MPI_Recv that are short and have followed each other closely for long are a
-// run: most are only counted, and the clock is read for one call after every Stride calls without a
-// reading; in Go, where reading takes longer, after as many as have taken Brief before, at most
-// MostStride. A core that shares its units with the core of the other proc slows that proc down
-// while it reads the clock and locks the burst.
+// run: most are only counted, and the clock is read for one call after every UntimedCalls calls
+// without a reading; in Go, where reading takes longer, after as many as have taken Brief before,
+// at most MaxUntimedCalls. A core that shares its units with the core of the other proc slows that
+// proc down while it reads the clock and locks the burst.
 const (
-	Enough     = 256     // calls that follow each other closely before some are not timed
-	Steady     = 1024    // calls since the last pause, after which a pause is an interruption
-	Again      = 16      // calls; replaces Enough for the run after an interruption
-	Stride     = 16      // calls in a row that are not timed
-	MostStride = 64      // the same in Go, at most
-	MostInRun  = 4 << 10 // bytes of a call in a run: larger ones take longer
+	MinStreak           = 256     // calls that follow each other closely before some are not timed
+	LongStreak          = 1024    // calls since the last pause, after which a pause is an interruption
+	MinStreakAfterPause = 16      // calls; replaces MinStreak for the run after an interruption
+	UntimedCalls        = 16      // calls in a row that are not timed
+	MaxUntimedCalls     = 64      // the same in Go, at most
+	MaxRunBytes         = 4 << 10 // bytes of a call in a run: larger ones take longer
 )
 
 // Run counts the calls of a run. One thread owns it, in C the first that was in a run, in Go the
@@ -24,7 +24,7 @@ type Run struct {
 	streak  atomic.Uint32 // short calls that have followed each other closely; guarded by the lock
 	left    uint32        // calls that need not be timed
 	counted uint64        // of C: 1 while a receive is counted that has not ended
-	pace    uint64        // of Go: mean time of the last Stride or more untimed calls; guarded by the lock
+	pace    uint64        // of Go: mean time of the last UntimedCalls or more untimed calls; guarded by the lock
 	since   uint64        // short calls since the last pause; guarded by the lock
 	_       [3]uint64
 	tallies [tallies]tally
@@ -54,7 +54,7 @@ type tally struct {
 // TestInlined.
 func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	t := &r.tallies[k]
-	if r.left == 0 || r.streak.Load() < Enough || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
+	if r.left == 0 || r.streak.Load() < MinStreak || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
 		return false
 	}
 	r.left--
@@ -66,21 +66,22 @@ func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 // below.
 func (r *Run) follows(times uint32) {
 	r.since += uint64(times)
-	if r.streak.Load() < Enough {
+	if r.streak.Load() < MinStreak {
 		r.streak.Add(times)
 	}
 }
 
 // ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times
-// in a second: if each stop had the next Enough calls timed, these were an eighth of all calls of a
-// ping-pong. So where calls had followed each other for long, Again calls suffice.
+// in a second: if each stop had the next MinStreak calls timed, these were an eighth of all calls
+// of a ping-pong. So where calls had followed each other for long, MinStreakAfterPause calls
+// suffice.
 func (r *Run) ends() {
 	if r.since == 0 {
 		return // this pause has ended the run
 	}
 	again := uint32(0)
-	if r.since >= Steady {
-		again = Enough - Again
+	if r.since >= LongStreak {
+		again = MinStreak - MinStreakAfterPause
 	}
 	r.streak.Store(again)
 	r.since = 0
@@ -98,14 +99,14 @@ func (r *Run) renew(w *about, within uint64) {
 	default:
 		return
 	}
-	if r.streak.Load() < Enough || w.size < 0 || w.size > MostInRun || w.peer < 0 {
+	if r.streak.Load() < MinStreak || w.size < 0 || w.size > MaxRunBytes || w.peer < 0 {
 		return
 	}
 	t := &r.tallies[k]
 	t.call, t.peer, t.tag, t.size, t.comm = w.call, w.peer, w.tag, w.size, w.comm
-	r.left = Stride
+	r.left = UntimedCalls
 	if r.pace > 0 {
-		r.left = uint32(min(max(within/r.pace, Stride), MostStride))
+		r.left = uint32(min(max(within/r.pace, UntimedCalls), MaxUntimedCalls))
 	}
 }
 
@@ -123,8 +124,9 @@ func (r *Run) usual(most uint64) int64 {
 	return int64(min(n*r.pace, most))
 }
 
-// settleRun adds what was counted since the last look at the clock to the burst, as calls until then. If that
-// is too long for calls that follow each other closely, they are an entry that says so. The burst is locked.
+// settleRun adds what was counted since the last look at the clock to the burst, as calls until
+// then. If that is too long for calls that follow each other closely, they are an entry that says
+// so. The burst is locked.
 func (m *Memory) settleRun(until int64) {
 	b := &m.Burst
 	from := b.last
@@ -141,7 +143,7 @@ func (m *Memory) settleRun(until int64) {
 			calls += n
 		}
 	}
-	if calls >= Stride && !byC {
+	if calls >= UntimedCalls && !byC {
 		b.run.pace = uint64(until-from) / uint64(calls)
 	}
 }
@@ -157,7 +159,7 @@ func (t *tally) take() uint32 {
 }
 
 func (t *tally) about(n uint32) about {
-	return about{t.call, t.peer, t.tag, Nobody, t.size * int64(n), t.comm}
+	return about{t.call, t.peer, t.tag, NoPeer, t.size * int64(n), t.comm}
 }
 
 // pause passes on what was counted from one look to the next, if anything was.

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// pingPong has m note n calls of MPI_Send and n of MPI_Recv in turn, each of 100 ns, from a time on, as the one proc that has
-// the run does it. It returns when the last was over, and how often the clock was looked at.
+// pingPong has m note n calls of MPI_Send and n of MPI_Recv in turn, each of 100 ns, from a time
+// on, as the one proc that has the run does it. It returns when the last was over, and how often
+// the clock was looked at.
 func pingPong(m *Memory, from int64, n int) (until int64, looks int) {
 	return pingPongOf(m, from, n, 100)
 }
@@ -48,13 +49,14 @@ func totals(list []entry) (calls, afterPause uint32) {
 	return calls, afterPause
 }
 
-// TestRun: of short calls that follow each other closely for long few are looked at, and all are in entries as before.
+// TestRun: of short calls that follow each other closely for long few are looked at, and all are in
+// entries as before.
 func TestRun(t *testing.T) {
 	m := byMicroseconds()
 	const n = 20000
 	until, looks := pingPong(m, 1e6, n)
-	if most := Enough + 2 + 2*n/Stride; looks < Enough || looks > most {
-		t.Errorf("the clock was looked at %d times for %d calls, which is not %d to %d", looks, 2*n, Enough, most)
+	if most := MinStreak + 2 + 2*n/UntimedCalls; looks < MinStreak || looks > most {
+		t.Errorf("the clock was looked at %d times for %d calls, which is not %d to %d", looks, 2*n, MinStreak, most)
 	}
 	m.idle(until+10001, false)
 	list := entries(t, m)
@@ -66,7 +68,7 @@ func TestRun(t *testing.T) {
 	if calls, _ := totals(list); calls != 2*n {
 		t.Errorf("%d calls of %d", calls, 2*n)
 	}
-	if first, last := list[0].begun, list[len(list)-2].ended; first > 1e6+100 || last < until-100*2*MostStride || last > until {
+	if first, last := list[0].begun, list[len(list)-2].ended; first > 1e6+100 || last < until-100*2*MaxUntimedCalls || last > until {
 		t.Errorf("from %d to %d: the calls were from 1000000 to %d, and the last not looked at", first, last, until)
 	}
 	for _, c := range list[0].calls {
@@ -76,7 +78,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunTakesNoMemory: while calls are counted and looked at nothing is allocated, which would take longer than all of it.
+// TestRunTakesNoMemory: while calls are counted and looked at nothing is allocated, which would
+// take longer than all of it.
 func TestRunTakesNoMemory(t *testing.T) {
 	m := byMicroseconds()
 	until, _ := pingPong(m, 1e6, 1000)
@@ -88,14 +91,15 @@ func TestRunTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestRunPace: the next calls that are not looked at are as many as take Brief at the pace of the last, within bounds. Calls
-// that are slower than that are no pause as long as they do not become slower by more than Gap.
+// TestRunPace: the next calls that are not looked at are as many as take Brief at the pace of the
+// last, within bounds. Calls that are slower than that are no pause as long as they do not become
+// slower by more than Gap.
 func TestRunPace(t *testing.T) {
 	for _, c := range []struct {
 		each, more int64 // how long calls take, and what the later ones take longer
 		row        int   // calls that are not looked at in a row; 0: the run ends
 	}{
-		{10, 0, MostStride}, {100, 0, MostStride}, {500, 0, 50}, {600, 0, 41}, {700, 0, 0}, {100, 400, 50}, {500, 150, 38}, {500, 600, 0},
+		{10, 0, MaxUntimedCalls}, {100, 0, MaxUntimedCalls}, {500, 0, 50}, {600, 0, 41}, {700, 0, 0}, {100, 400, 50}, {500, 150, 38}, {500, 600, 0},
 	} {
 		m := byMicroseconds()
 		until, _ := pingPongOf(m, 1e6, 1000, c.each)
@@ -111,18 +115,19 @@ func TestRunPace(t *testing.T) {
 	}
 }
 
-// TestRunPauses: where a program does something else in the middle of a run, the calls that were not looked at are an entry
-// that says so, of at most MostStride calls. The next are looked at one by one until there is a run again: soon after many
-// calls that followed each other closely, after Enough otherwise.
+// TestRunPauses: where a program does something else in the middle of a run, the calls that were
+// not looked at are an entry that says so, of at most MaxUntimedCalls calls. The next are looked at
+// one by one until there is a run again: soon after many calls that followed each other closely,
+// after MinStreak otherwise.
 func TestRunPauses(t *testing.T) {
 	const pause = 5000000
 	for _, c := range []struct {
 		before, after int // round trips
 		least, most   int // looks at the calls afterwards
 	}{
-		{Steady, 200, Again, Again + 400/Stride + 1},
-		{Steady / 4, 40, 80 - MostStride, 80},
-		{Steady / 4, 200, Enough, Enough + (400-Enough)/Stride + 1},
+		{LongStreak, 200, MinStreakAfterPause, MinStreakAfterPause + 400/UntimedCalls + 1},
+		{LongStreak / 4, 40, 80 - MaxUntimedCalls, 80},
+		{LongStreak / 4, 200, MinStreak, MinStreak + (400-MinStreak)/UntimedCalls + 1},
 	} {
 		m := byMicroseconds()
 		until, _ := pingPong(m, 1e6, c.before)
@@ -130,11 +135,11 @@ func TestRunPauses(t *testing.T) {
 		again, looks := pingPong(m, until+pause, c.after)
 		list := entries(t, m)
 		calls, some := totals(list)
-		if some == 0 || some > MostStride || looks < c.least || looks > c.most {
+		if some == 0 || some > MaxUntimedCalls || looks < c.least || looks > c.most {
 			t.Errorf("%+v: %d calls, %d of them with a pause; %d looks", c, calls, some, looks)
 		}
 		for _, e := range list {
-			if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(MostStride+1)) {
+			if e.paused && (e.begun != before || e.ended < until+pause || e.ended > until+pause+100*(MaxUntimedCalls+1)) {
 				t.Errorf("%+v: %+v: the last look before the pause was at %d, its end at %d", c, e, before, until+pause)
 			}
 		}
@@ -149,16 +154,16 @@ func TestRunPauses(t *testing.T) {
 	until, _ := pingPong(m, 1e6, 1000)
 	m.idle(until+1000000, false) // nothing comes: what was counted does not wait for the next call
 	list := entries(t, m)
-	if calls, some := totals(list); calls != 2000 || some > MostStride || list[len(list)-1].ended > until+1000000 {
+	if calls, some := totals(list); calls != 2000 || some > MaxUntimedCalls || list[len(list)-1].ended > until+1000000 {
 		t.Errorf("%d calls, %d of them with a pause, until %d", calls, some, list[len(list)-1].ended)
 	}
 }
 
-// TestRunAfterPhases: a program whose phases of communication have become short has one entry with a pause of them, as
-// none is known to be short before.
+// TestRunAfterPhases: a program whose phases of communication have become short has one entry with
+// a pause of them, as none is known to be short before.
 func TestRunAfterPhases(t *testing.T) {
 	m := byMicroseconds()
-	until, _ := pingPong(m, 1e6, Steady)
+	until, _ := pingPong(m, 1e6, LongStreak)
 	m.idle(until+1e6, false)
 	entries(t, m)
 	paused := 0
@@ -176,8 +181,9 @@ func TestRunAfterPhases(t *testing.T) {
 	}
 }
 
-// TestRunWaits: a receive that was counted and then waits is an entry of its own, from when it was seen to wait, also if the
-// entries were taken before; and another thread's call ends no run but for those that are counted.
+// TestRunWaits: a receive that was counted and then waits is an entry of its own, from when it was
+// seen to wait, also if the entries were taken before; and another thread's call ends no run but
+// for those that are counted.
 func TestRunWaits(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		m := byMicroseconds()
@@ -208,8 +214,8 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
-// TestRunOfOthers: calls that differ in what is said of them, that are large or from anybody, or of who has not the run, are
-// looked at.
+// TestRunOfOthers: calls that differ in what is said of them, that are large or from anybody, or of
+// who has not the run, are looked at.
 func TestRunOfOthers(t *testing.T) {
 	for name, of := range map[string]struct {
 		about func(i int) about
@@ -219,10 +225,10 @@ func TestRunOfOthers(t *testing.T) {
 		"tags":       {func(i int) about { return sent(Send, 1, int32(i), 8) }, true},
 		"peers":      {func(i int) about { return sent(Send, int32(i%3), 5, 8) }, true},
 		"sizes":      {func(i int) about { return sent(Send, 1, 5, int64(i)) }, true},
-		"comms":      {func(i int) about { return about{uint32(Send), 1, 5, Nobody, 8, uint64(i%2 + 1)} }, true},
-		"large":      {func(int) about { return sent(Send, 1, 5, MostInRun+1) }, true},
+		"comms":      {func(i int) about { return about{uint32(Send), 1, 5, NoPeer, 8, uint64(i%2 + 1)} }, true},
+		"large":      {func(int) about { return sent(Send, 1, 5, MaxRunBytes+1) }, true},
 		"no sizes":   {func(int) about { return sent(Send, 1, 5, -1) }, true},
-		"others":     {func(int) about { return sent(Barrier, Nobody, NoTag, -1) }, true},
+		"others":     {func(int) about { return sent(Barrier, NoPeer, NoTag, -1) }, true},
 		"not theirs": {func(int) about { return sent(Send, 1, 5, 8) }, false},
 	} {
 		m := byMicroseconds()
@@ -251,7 +257,7 @@ func TestPausedLine(t *testing.T) {
 	m.Traced.take(line.write)
 	line.flush()
 	all := parsed(t, append(bytes.Replace(out.Bytes(), []byte(","), []byte("["), 1), ']'))
-	if x := all[len(all)-1]; x.Name != "short calls with a pause" || x.Cat != "short" || x.Dur < 100 || x.Args["calls"].(float64) > MostStride {
+	if x := all[len(all)-1]; x.Name != "short calls with a pause" || x.Cat != "short" || x.Dur < 100 || x.Args["calls"].(float64) > MaxUntimedCalls {
 		t.Errorf("%+v", x)
 	}
 	if x := all[0]; x.Name != "short calls" {

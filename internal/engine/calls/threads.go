@@ -24,8 +24,8 @@ const (
 	longTurn = 500 * time.Microsecond
 )
 
-// Computing watches the threads of this process for a moment, and reports whether any of them computes. On a
-// machine with too few cores that takes several. The caller sleeps meanwhile.
+// Computing watches the threads of this process for a moment, and reports whether any of them
+// computes. On a machine with too few cores that takes several. The caller sleeps meanwhile.
 func Computing() bool {
 	runtime.LockOSThread() // the state of this thread is ignored
 	defer runtime.UnlockOSThread()

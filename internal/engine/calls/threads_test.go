@@ -33,8 +33,8 @@ func TestComputing(t *testing.T) {
 	}
 }
 
-// TestThreadsThatCompute: what the kernel counted of a thread in a tenth of a second, on a machine with a
-// free core and on a busy one.
+// TestThreadsThatCompute: what the kernel counted of a thread in a tenth of a second, on a machine
+// with a free core and on a busy one.
 func TestThreadsThatCompute(t *testing.T) {
 	const ms = time.Millisecond
 	first := thread{ran: 50 * ms, slept: 7, ousted: 3, started: 9}

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Ring is the number of calls that may wait to be written. A call that finds no room is left out,
-// and counted.
-const Ring = 1 << 14
+// RingSize is the number of calls that may wait to be written. A call that finds no room is left
+// out, and counted.
+const RingSize = 1 << 14
 
 // Event is a call that has ended. It fills a cache line.
 type Event struct {
-	turn  atomic.Uint64 // its place in the order of all, from 1 on, once it is complete
-	Begun int64         // by the clock
-	Ended int64
-	Size  int64 // bytes, or -1
-	Comm  uint64
-	Call  uint32
-	Peer  int32 // rank in the communicator, or Nobody
-	Tag   int32 // or NoTag
+	number atomic.Uint64 // its place in the order of all, from 1 on, once it is complete
+	Begun  int64         // by the clock
+	Ended  int64
+	Size   int64 // bytes, or -1
+	Comm   uint64
+	Call   uint32
+	Peer   int32 // rank in the communicator, or NoPeer
+	Tag    int32 // or NoTag
 
 	// Times is the number of calls of the name. More is the number of following events that belong
 	// to the same entry, as other calls of one burst; their times are the same. The flag paused
 	// means that something else came between these calls.
 	Times, More uint32
-	Source      int32 // source of a call that also sends, to Peer; or Nobody
+	Source      int32 // source of a call that also sends, to Peer; or NoPeer
 }
 
 const paused = 1 << 31
@@ -48,28 +48,28 @@ type Traced struct {
 	_       [6]uint64
 	taken   atomic.Uint64
 	_       [7]uint64
-	events  [Ring]Event
+	events  [RingSize]Event
 }
 
 // put puts in the events of an entry, unless there is no room. how is paused or 0.
 func (r *Traced) put(list []*Event, begun, ended int64, how uint32) {
 	n := uint64(len(list))
 	for {
-		turn := r.turns.Load()
-		if turn+n-r.taken.Load() > Ring {
+		number := r.turns.Load()
+		if number+n-r.taken.Load() > RingSize {
 			for _, e := range list {
 				r.dropped.Add(uint64(e.Times))
 			}
 			return
 		}
-		if !r.turns.CompareAndSwap(turn, turn+n) {
+		if !r.turns.CompareAndSwap(number, number+n) {
 			continue
 		}
 		for i, from := range list {
-			e := &r.events[(turn+uint64(i))%Ring]
+			e := &r.events[(number+uint64(i))%RingSize]
 			e.set(from.about(), from.Times)
 			e.Begun, e.Ended, e.More = begun, ended, uint32(len(list)-1-i)|how
-			e.turn.Store(turn + uint64(i) + 1)
+			e.number.Store(number + uint64(i) + 1)
 		}
 		return
 	}
@@ -78,19 +78,19 @@ func (r *Traced) put(list []*Event, begun, ended int64, how uint32) {
 // take passes on what is complete. It publishes only now and then that there is room again, since
 // after each update the writers have to fetch that word.
 func (r *Traced) take(to func(e *Event)) {
-	const each = Ring / 64
-	turn := r.taken.Load()
-	for ; ; turn++ {
-		if turn%each == 0 {
-			r.taken.Store(turn)
+	const each = RingSize / 64
+	number := r.taken.Load()
+	for ; ; number++ {
+		if number%each == 0 {
+			r.taken.Store(number)
 		}
-		e := &r.events[turn%Ring]
-		if e.turn.Load() != turn+1 {
+		e := &r.events[number%RingSize]
+		if e.number.Load() != number+1 {
 			break
 		}
 		to(e)
 	}
-	r.taken.Store(turn)
+	r.taken.Store(number)
 }
 
 // pause is the time that calls wait to be written, chunk about the number of bytes written at once,
@@ -228,8 +228,8 @@ func (t *Timeline) adjust() {
 	}
 }
 
-// adjustAt is adjust at a moment. If the counter has jumped, as when a virtual machine was moved to another
-// host, later times go on from there at the rate that was known.
+// adjustAt is adjust at a moment. If the counter has jumped, as when a virtual machine was moved to
+// another host, later times go on from there at the rate that was known.
 func (t *Timeline) adjustAt(i instant) {
 	const most = time.Millisecond
 	elapsed := i.at.Sub(t.began.at)
@@ -358,13 +358,13 @@ func (t *Timeline) textOf(w about) text {
 func (t *Timeline) args(w about) string {
 	var args []string
 	arg := func(name string, value int64) { args = append(args, fmt.Sprintf("%q:%d", name, value)) }
-	if w.peer != Nobody {
+	if w.peer != NoPeer {
 		arg("peer", int64(w.peer))
 	}
 	if w.tag != NoTag {
 		arg("tag", int64(w.tag))
 	}
-	if w.source != Nobody {
+	if w.source != NoPeer {
 		arg("source", int64(w.source))
 	}
 	if w.size >= 0 {

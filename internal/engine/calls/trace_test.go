@@ -36,7 +36,7 @@ func TestTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	line := Trace(&List{F: file}, TimelineProc{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
+	line := Trace(&JSONList{F: file}, TimelineProc{Rank: 3, Host: 1, HostName: `a"b`, Comm: func(id uint64) string {
 		if id != 7 {
 			t.Errorf("context %d", id)
 		}
@@ -44,7 +44,7 @@ func TestTimeline(t *testing.T) {
 	}}, true)
 	begun := Begin()
 	End(Send, begun, 2, 5, 64, 8)
-	End(Barrier, begun, Nobody, NoTag, -1, 0)
+	End(Barrier, begun, NoPeer, NoTag, -1, 0)
 	EndExchange(Sendrecv, begun, 1, 5, 0, 64, 8)
 	line.Close()
 	b, err := os.ReadFile(file.Name())
@@ -91,7 +91,7 @@ func TestTimeline(t *testing.T) {
 	on.Store(0)
 
 	var r Traced
-	for i := range Ring + 5 {
+	for i := range RingSize + 5 {
 		r.put([]*Event{{Peer: int32(i), Times: 1}}, 1, 2, 0)
 	}
 	next := int32(0)
@@ -101,7 +101,7 @@ func TestTimeline(t *testing.T) {
 		}
 		next++
 	})
-	if next != Ring || r.dropped.Load() != 5 {
+	if next != RingSize || r.dropped.Load() != 5 {
 		t.Errorf("%d were written, %d left out", next, r.dropped.Load())
 	}
 	r.put([]*Event{{Peer: 9, Times: 1}}, 1, 2, 0)
@@ -130,12 +130,13 @@ func (d *disk) Seek(to int64, _ int) (int64, error) { d.at = int(to); return to,
 
 func (d *disk) Truncate(size int64) error { d.b = d.b[:size]; return nil }
 
-// TestList: whenever a disk is full, the file is valid, has the first entries, and says how long they are.
+// TestList: whenever a disk is full, the file is valid, has the first entries, and says how long
+// they are.
 func TestList(t *testing.T) {
 	first := len("[{\"n\":0}\n")
 	for room := range 100 {
 		d := &disk{room: room}
-		l, written, wrote := List{F: d}, 0, 0
+		l, written, wrote := JSONList{F: d}, 0, 0
 		for i := range 8 {
 			sep := ","
 			if i == 0 {

@@ -43,8 +43,8 @@ func returned(s *proc.BoardMember, op operation, t board.Step, lent []byte, memb
 
 func same(n int) func(int) int { return func(int) int { return n } }
 
-// exchange posts and takes all pieces. Those for whom nothing is posted, and who post nothing, need not
-// call it.
+// exchange posts and takes all pieces. Those for whom nothing is posted, and who post nothing, need
+// not call it.
 func (x *pieces) exchange(s *proc.BoardMember) error {
 	if x.askers|x.asked == 0 {
 		return nil
@@ -154,20 +154,20 @@ func adder(s *proc.BoardMember, a *Call, from, n, most, done int) taker {
 	}
 }
 
-// ReturnFastPath waits until members have read the bytes that C has lent them in an operation. It
-// returns false if a member can no longer do so. Go then reports that as the end of the operation
-// instead of repeating it: the others would not repeat it.
-func ReturnFastPath(slot int, members, turn uint64, op uint8, lent []byte) bool {
+// AwaitFastPathReads waits until members have read the bytes that C has lent them in an operation.
+// It returns false if a member can no longer do so. Go then reports that as the end of the
+// operation instead of repeating it: the others would not repeat it.
+func AwaitFastPathReads(slot int, members, step uint64, op uint8, lent []byte) bool {
 	p, err := proc.Current()
 	if err != nil {
 		return false
 	}
 	p.Lock()
 	defer p.Unlock()
-	s := p.FastPath.PlaceAt(slot)
+	s := p.FastPath.BoardMemberAt(slot)
 	if s == nil {
 		return false
 	}
-	s.Ended = returned(s, operation(op), board.Step(turn), lent, members)
+	s.Ended = returned(s, operation(op), board.Step(step), lent, members)
 	return s.Ended == nil
 }

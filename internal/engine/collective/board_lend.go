@@ -54,7 +54,7 @@ func agreeOnLoans(s *proc.BoardMember) {
 	p := s.C.Process()
 	p.Lock()
 	defer p.Unlock()
-	s.Member.Lend = board.Never
+	s.Member.Lend = board.NeverLend
 	t, err := s.Enter()
 	if err != nil {
 		return
@@ -223,8 +223,8 @@ func giveBack(s *proc.BoardMember) {
 	s.Notify()
 }
 
-// reduceLent is what the root of a Reduce does. Only the root computes, so that it may be any NaN that
-// becomes the result.
+// reduceLent is what the root of a Reduce does. Only the root computes, so that it may be any NaN
+// that becomes the result.
 func reduceLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	lenders, err := lenders(s, a, t, block)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
 
-// allreduceLent is Allreduce where members lend their operands: each combines its part of all of them,
-// lends the result in a second step, and all copy the parts. An element is combined by one member, so
-// all get the same to the last bit, as Allreduce promises (MPI-4.1, 6.9.6).
+// allreduceLent is Allreduce where members lend their operands: each combines its part of all of
+// them, lends the result in a second step, and all copy the parts. An element is combined by one
+// member, so all get the same to the last bit, as Allreduce promises (MPI-4.1, 6.9.6).
 func allreduceLent(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	if s.C.Size() == 2 && block <= mostByPair {
 		return allreduceLentPair(s, a, t, block)
@@ -52,9 +52,9 @@ func allreduceLent(s *proc.BoardMember, a *Call, t board.Step, block int) error 
 // mostByPair is the size in bytes up to which two members each combine all.
 const mostByPair = 1 << 20
 
-// allreduceLentPair is allreduceLent for two members. Each combines all of both operands, in the order of
-// the ranks, so that both get the same: reading a part of the result that the other has just written would
-// take longer than computing it.
+// allreduceLentPair is allreduceLent for two members. Each combines all of both operands, in the
+// order of the ranks, so that both get the same: reading a part of the result that the other has
+// just written would take longer than computing it.
 func allreduceLentPair(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	me, other, b := s.C.Rank(), 1-s.C.Rank(), *a
 	if a.Send == nil { // the other reads the operand until the end
@@ -244,11 +244,11 @@ func (x *parts) rest(m int, behind board.Step) error {
 	}).exchange(s)
 }
 
-// combinePart combines a part of all operands, which begins at offset from of each: the own one, and
-// those at addresses of the other members. It does so piece by piece, so that they stay in the cache,
-// and writes the result by stores that leave nothing there: between cores without a common cache it
-// takes five times as long to read what another core has just written otherwise. It returns how many
-// bytes it has combined.
+// combinePart combines a part of all operands, which begins at offset from of each: the own one,
+// and those at addresses of the other members. It does so piece by piece, so that they stay in the
+// cache, and writes the result by stores that leave nothing there: between cores without a common
+// cache it takes five times as long to read what another core has just written otherwise. It
+// returns how many bytes it has combined.
 func combinePart(s *proc.BoardMember, a *Call, at []uint64, from int, own, result []byte) (done int, err error) {
 	most := fastpath.BoardPiece / a.Kind.Size() * a.Kind.Size()
 	for done < len(result) {

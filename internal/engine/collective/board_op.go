@@ -37,10 +37,10 @@ const allreduceLimit = 4 << 10
 // C code does some of these operations by itself (cmd/libmpi/fastboard.c, faststart.c), for blocks
 // that are no longer than these limits. Its numbers must be the same, or this does not compile.
 const (
-	_ = uint(pairLimit - fastpath.BoardPair)
-	_ = uint(allreduceLimit - fastpath.BoardAllreduce)
-	_ = uint(blockLimit - fastpath.BoardMost)
-	_ = uint(startMost - fastpath.BoardStart)
+	_ = uint(pairLimit - fastpath.MaxBoardPair)
+	_ = uint(allreduceLimit - fastpath.MaxBoardAllreduce)
+	_ = uint(blockLimit - fastpath.MaxBoardPost)
+	_ = uint(startMost - fastpath.BoardStartLimit)
 
 	_ = -(OpBarrier ^ fastpath.BoardBarrier)
 	_ = -(OpBcast ^ fastpath.BoardBcast)
@@ -49,7 +49,7 @@ const (
 	_ = -(allgather ^ fastpath.BoardAllgather)
 	_ = -(alltoall ^ fastpath.BoardAlltoall)
 	_ = -(reduce ^ fastpath.BoardReduce)
-	_ = -(allreduce ^ fastpath.BoardAllreduces)
+	_ = -(allreduce ^ fastpath.BoardAllreduce)
 	_ = -(reduceScatterBlock ^ fastpath.BoardReduceScatterBlock)
 )
 
@@ -115,8 +115,8 @@ func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 	return block, block*n == len(whole)
 }
 
-// operandPart returns the length of what a member of n gets by ReduceScatterBlock; ok is false if the buffers do
-// not fit each other.
+// operandPart returns the length of what a member of n gets by ReduceScatterBlock; ok is false if
+// the buffers do not fit each other.
 func operandPart(a *Call, n int) (block int, ok bool) {
 	if a.op.Check(a.Kind) != nil {
 		return 0, false
@@ -340,7 +340,7 @@ func copyOwn(s *proc.BoardMember, dst, src []byte) error {
 
 // farOwn is the size in bytes from which a proc copies its own block past the caches: the copy
 // would be evicted before the program reads it, and would evict the program's data.
-const farOwn = fastpath.BoardFarOwn
+const farOwn = fastpath.BoardStreamingCopy
 
 func copyBlock(dst, src []byte) int {
 	if len(dst) < farOwn {
@@ -402,27 +402,27 @@ func boardAlltoall(s *proc.BoardMember, a *Call, t board.Step, block int) error 
 func BoardMember(c *proc.Comm) *proc.BoardMember {
 	cs := &c.State().Colls
 	if cs.Settled.Load() {
-		return cs.Place
+		return cs.OnBoard
 	}
-	cs.Placing.Lock()
-	defer cs.Placing.Unlock()
+	cs.Joining.Lock()
+	defer cs.Joining.Unlock()
 	if !cs.Settled.Load() {
-		cs.Place = takeSlot(c)
+		cs.OnBoard = takeSlot(c)
 		cs.Settled.Store(true)
 	}
-	return cs.Place
+	return cs.OnBoard
 }
 
 // takeSlot makes rank 0 take a slot of the board for all members. If that fails, they use none.
 func takeSlot(c *proc.Comm) *proc.BoardMember {
 	s := &proc.BoardMember{C: c}
-	if c.Process().Check || !s.Locate() {
+	if c.Process().Check || !s.LocateMembers() {
 		return nil
 	}
 	var told [1]byte // the slot's number; 0 is the slot of the communicator of all procs of the host
 	if c != c.Process().Comms.World {
 		if c.Rank() == 0 {
-			slot, _ := c.Process().Boards.Board.Take()
+			slot, _ := c.Process().Boards.Board.ReserveSlot()
 			told[0] = byte(slot)
 		}
 		if err := Collective(c, bcastBytes(told[:])); err != nil || told[0] == 0 {
@@ -437,6 +437,6 @@ func takeSlot(c *proc.Comm) *proc.BoardMember {
 	if c.Process().FastPath != nil {
 		s.Started = &boardQueue{s: s} // C may start operations before Go does
 	}
-	s.PlaceKnown()
+	s.MemberKnown()
 	return s
 }

@@ -5,10 +5,10 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// reducePieces is the reduction of long vectors by a commutative operation, whose operands may be combined
-// in any order (MPI-4.1, 6.9.1). All members post each piece. Each combines its part of all of them in its own post, from where the members that get the
-// result collect the parts. An element is combined by one member, so all get the same to the last
-// bit.
+// reducePieces is the reduction of long vectors by a commutative operation, whose operands may be
+// combined in any order (MPI-4.1, 6.9.1). All members post each piece. Each combines its part of
+// all of them in its own post, from where the members that get the result collect the parts. An
+// element is combined by one member, so all get the same to the last bit.
 func reducePieces(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	own := a.Send
 	if own == nil {
@@ -23,7 +23,7 @@ func reducePieces(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 		if err := combinePiece(s, a, t.Step(step), own[at:at+n]); err != nil {
 			return err
 		}
-		s.Member.Keep(t.Step(step), n, t.Step(step+1))
+		s.Member.HoldUntil(t.Step(step), n, t.Step(step+1))
 		s.Member.Begin(t.Step(step + 1))
 		s.Notify()
 		if a.What == reduce && s.C.Rank() != a.Root {

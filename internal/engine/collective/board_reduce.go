@@ -35,8 +35,8 @@ func boardReduce(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	return nil
 }
 
-// boardReduceScatter is ReduceScatterBlock (MPI-4.1, 6.10.1): each member has posted its operand, of which each combines its
-// part as boardReduce does.
+// boardReduceScatter is ReduceScatterBlock (MPI-4.1, 6.10.1): each member has posted its operand,
+// of which each combines its part as boardReduce does.
 func boardReduceScatter(s *proc.BoardMember, a *Call, t board.Step, block int) error {
 	n, me := s.C.Size(), s.C.Rank()
 	b := Call{What: a.What, Kind: a.Kind, op: a.op, recv: a.recv[:block]}

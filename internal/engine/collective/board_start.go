@@ -16,8 +16,8 @@ import (
 // needs. The progress that a member publishes is the first operation of which it still has to read
 // something.
 
-// startMost is how many bytes less than this a member posts in a nonblocking operation: it copies them
-// while it holds the process's lock.
+// startMost is how many bytes less than this a member posts in a nonblocking operation: it copies
+// them while it holds the process's lock.
 const startMost = bigStep
 
 type boardStart struct {
@@ -37,8 +37,8 @@ type boardStart struct {
 	over   bool
 }
 
-// boardQueue has the nonblocking operations of a communicator that are under way on the board. Its process
-// is locked when it is used.
+// boardQueue has the nonblocking operations of a communicator that are under way on the board. Its
+// process is locked when it is used.
 type boardQueue struct {
 	s     *proc.BoardMember
 	open  []*boardStart // operations in their order
@@ -49,9 +49,9 @@ type boardQueue struct {
 	spare []*boardStart
 }
 
-// startable reports whether a nonblocking operation for which fits has returned a block uses the board.
-// All members get the same answer. Functions of the program run in calls by messages alone, where the
-// process is not locked.
+// startable reports whether a nonblocking operation for which fits has returned a block uses the
+// board. All members get the same answer. Functions of the program run in calls by messages alone,
+// where the process is not locked.
 func startable(s *proc.BoardMember, a *Call, block int) bool {
 	posts := block
 	if a.What == scatter || a.What == alltoall || a.What == reduceScatterBlock {
@@ -65,18 +65,18 @@ func startable(s *proc.BoardMember, a *Call, block int) bool {
 	return posts < startMost && block <= boardLimits[a.What] && !lent(s, a, block)
 }
 
-// startOnBoard starts an operation on the board; ok is false if it is not done there. All members get the
-// same answer: none has one before the communicator's first blocking operation, in which the members
-// agree on a place on the board.
+// startOnBoard starts an operation on the board; ok is false if it is not done there. All members
+// get the same answer: none has one before the communicator's first blocking operation, in which
+// the members agree on a place on the board.
 func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Request, ok bool) {
 	if c.Usable() != nil {
 		return r, false
 	}
 	cs := &c.State().Colls
-	if !cs.Settled.Load() || cs.Place == nil {
+	if !cs.Settled.Load() || cs.OnBoard == nil {
 		return r, false
 	}
-	s := cs.Place
+	s := cs.OnBoard
 	block, ok := fits(s, a)
 	if !ok || !startable(s, a, block) {
 		return r, false
@@ -106,7 +106,7 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 		q.advance()
 	}
 	x.extra.Fn = fn
-	return x.extra.Begun(c), true
+	return x.extra.NewRequest(c), true
 }
 
 func (q *boardQueue) add(a *Call, temps []temp, block int, t board.Step) *boardStart {
@@ -136,7 +136,7 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	if !q.alone() {
 		return false
 	}
-	if x.post(q.found >= fastpath.BoardFound && s.Member.Rechecks != 0); !x.posted || x.err != nil {
+	if x.post(q.found >= fastpath.BoardFoundStreak && s.Member.Rechecks != 0); !x.posted || x.err != nil {
 		return false
 	}
 	if x.needs.Missing() == 0 {
@@ -151,7 +151,8 @@ func (q *boardQueue) begin(x *boardStart) bool {
 	return true
 }
 
-// alone reports whether there is one operation, and nothing that it has to wait for but other members.
+// alone reports whether there is one operation, and nothing that it has to wait for but other
+// members.
 func (q *boardQueue) alone() bool {
 	return len(q.open) == 1 && q.s.Member.Busy == 0 && q.s.C.Process().Failure == nil
 }
@@ -178,7 +179,7 @@ func (x *boardStart) expect() {
 	if x.a.What == scatter || x.a.What == alltoall || x.a.What == reduceScatterBlock {
 		n *= s.C.Size()
 	}
-	x.needs.Expect(n, expectMost)
+	x.needs.Prefetch(n, expectMost)
 }
 
 var opsOfC = [fastpath.Ops]Op{
@@ -243,8 +244,8 @@ func (q *boardQueue) CarryOn() (over bool) {
 	return len(q.open) == 0
 }
 
-// advance continues all operations as far as possible without waiting. Those that wait for a member that
-// is down fail.
+// advance continues all operations as far as possible without waiting. Those that wait for a member
+// that is down fail.
 func (q *boardQueue) advance() {
 	for q.goOn() && q.news {
 		again := q.room && len(q.open) > 0

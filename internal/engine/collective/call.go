@@ -57,9 +57,9 @@ type Call struct {
 	out, in          []coll.Piece // of Alltoallw and NeighborAlltoallw
 }
 
-// Largest returns an allreduce of elements of a kind that stores the largest of the members'
-// elements in all.
-func Largest(k datatype.Kind, mine, all []byte) *Call {
+// NewMaxAllreduce returns an allreduce of elements of a kind that stores the largest of the
+// members' elements in all.
+func NewMaxAllreduce(k datatype.Kind, mine, all []byte) *Call {
 	return &Call{What: allreduce, Kind: k, op: datatype.Max, Send: mine, recv: all}
 }
 
@@ -148,8 +148,8 @@ func (a *Call) record(c *proc.Comm) coll.Call {
 	return r
 }
 
-// amount returns the number of bytes that must be the same at all n members: what is sent must be as
-// long as what is received (MPI-4.1, 6.1). me is this member's rank.
+// amount returns the number of bytes that must be the same at all n members: what is sent must be
+// as long as what is received (MPI-4.1, 6.1). me is this member's rank.
 func (a *Call) amount(n, me int) uint64 {
 	block := func(each, all []byte, place bool) uint64 {
 		if each == nil && place {

@@ -14,11 +14,11 @@ type checking struct {
 }
 
 // compare plans a comparison of the members' calls, which must be the same and in the same order
-// (MPI-4.1, 6.14), before the operation, if CheckVariable is set and all members run this library. planned is the planner's error at this member: with a
-// comparison all members get an error then.
+// (MPI-4.1, 6.14), before the operation, if CheckVariable is set and all members run this library.
+// planned is the planner's error at this member: with a comparison all members get an error then.
 func (x *collective) compare(call coll.Call, planned error) error {
 	cs := &x.c.State().Colls
-	if !x.c.Checks() || !cs.Ours {
+	if !x.c.Checks() || !cs.AllImpi {
 		return planned
 	}
 	x.checking = &checking{call: call, bad: planned}
@@ -83,15 +83,15 @@ func CheckConstructorLater(c *proc.Comm, name string, then func(seq uint32, verd
 // The constructors, as flags of a member's proposal: if the sum has several, members call
 // different ones.
 const (
-	DoesDup uint32 = 1 << (iota + 8)
-	DoesIdup
-	DoesCreate
-	DoesCreateGroup
-	DoesDerive
-	DoesSplit
-	DoesJoin
-	DoesMerge
-	DoesMeet
-	DoesConnect
-	DoesAll = 1<<(iota+8) - DoesDup
+	ConstructorDup uint32 = 1 << (iota + 8)
+	ConstructorIdup
+	ConstructorCreate
+	ConstructorCreateGroup
+	ConstructorDerive
+	ConstructorSplit
+	ConstructorJoin
+	ConstructorMerge
+	ConstructorMeet
+	ConstructorConnect
+	ConstructorMask = 1<<(iota+8) - ConstructorDup
 )

@@ -77,16 +77,16 @@ func teamOf(c *proc.Comm) *proc.NativeComm {
 		return nil
 	}
 	cs := &c.State().Colls
-	if cs.Teamed.Load() {
-		return cs.Team
+	if cs.NativeSettled.Load() {
+		return cs.NativeComm
 	}
-	cs.Placing.Lock()
-	defer cs.Placing.Unlock()
-	if !cs.Teamed.Load() {
-		cs.Team = makeTeam(c)
-		cs.Teamed.Store(true)
+	cs.Joining.Lock()
+	defer cs.Joining.Unlock()
+	if !cs.NativeSettled.Load() {
+		cs.NativeComm = makeTeam(c)
+		cs.NativeSettled.Store(true)
 	}
-	return cs.Team
+	return cs.NativeComm
 }
 
 func makeTeam(c *proc.Comm) *proc.NativeComm {
@@ -121,7 +121,7 @@ func makeTeam(c *proc.Comm) *proc.NativeComm {
 		return nil
 	}
 	planner := CollectivePlanner(c)
-	t, err := p.Native.Team(procs, uint64(c.Context()))
+	t, err := p.Native.NewComm(procs, uint64(c.Context()))
 	if !meetTeam(c, ranks, err == nil) { // for example, the site's MPI has no room for more
 		return nil
 	}
@@ -217,11 +217,11 @@ func inNative(err error) error {
 // FreeNativeComm frees the communicator of the site's MPI. All members of c do so.
 func FreeNativeComm(c *proc.Comm) {
 	cs := &c.State().Colls
-	cs.Placing.Lock()
-	defer cs.Placing.Unlock()
-	if cs.Team != nil {
-		c.Process().Native.Leave(cs.Team)
-		cs.Team = nil
+	cs.Joining.Lock()
+	defer cs.Joining.Unlock()
+	if cs.NativeComm != nil {
+		c.Process().Native.Leave(cs.NativeComm)
+		cs.NativeComm = nil
 	}
-	cs.Teamed.Store(true)
+	cs.NativeSettled.Store(true)
 }

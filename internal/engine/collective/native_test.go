@@ -58,8 +58,8 @@ func worldOf(t *testing.T, n int) (procs []*proc.Process) {
 	return procs
 }
 
-// TestTeamNeedsAll: a team is made if all members can use it. Whoever cannot, all hear the same, so that none
-// begins an operation of the site's MPI that another one does by messages.
+// TestTeamNeedsAll: a team is made if all members can use it. Whoever cannot, all hear the same, so
+// that none begins an operation of the site's MPI that another one does by messages.
 func TestTeamNeedsAll(t *testing.T) {
 	procs := worldOf(t, 4)
 	members := []int{0, 1, 3} // rank 2 is at another site

@@ -51,7 +51,7 @@ type part struct {
 // CollectivePlanner returns the planner of the communicator, made at the first call.
 func CollectivePlanner(c *proc.Comm) *coll.Planner {
 	c.State().Colls.Once.Do(func() {
-		profile := coll.Profile{Ours: true}
+		profile := coll.Profile{AllImpi: true}
 		profile.XSize, profile.MaxLinear = c.CollectiveLimits()
 		profile.Tuning.Direct, profile.Tuning.DirectLong = proc.DirectLimits(c)
 		describePeers(c, &profile, c.Masters(), c.Comm.Group())
@@ -65,7 +65,7 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 			describePeers(c, &profile, m, c.Comm.Remote())
 			c.State().Colls.Planner = coll.NewInterPlanner(c.Comm, m, profile)
 		}
-		c.State().Colls.Ours = profile.Ours
+		c.State().Colls.AllImpi = profile.AllImpi
 	})
 	return c.State().Colls.Planner
 }
@@ -74,7 +74,7 @@ func CollectivePlanner(c *proc.Comm) *coll.Planner {
 // operations need not be done host by host. All of them get the same answer.
 func closeBy(c *proc.Comm) bool {
 	team := c.Masters().Locals(c.Masters().Number(c.Rank()))
-	if team.Size() > coll.MaxFew {
+	if team.Size() > coll.MaxFlatProcs {
 		return false
 	}
 	job := c.Process().Job
@@ -101,7 +101,7 @@ func describePeers(c *proc.Comm, profile *coll.Profile, m *comm.Masters, group *
 			ReduceOnPointToPoint: c.Process().Worlds.ProcOf(proc).ReduceOnPointToPoint,
 		}
 		if m.Client(n) != own && c.Process().Worlds.ForeignClient(m.Client(n)) {
-			profile.Ours = false
+			profile.AllImpi = false
 		}
 	}
 }
@@ -128,7 +128,7 @@ func Begin(c *proc.Comm) (*collective, error) {
 	}
 	c.Process().Native.Count(c)
 	x.number = uint32(c.State().Colls.Next()) // counted even if the operation fails here, so that all members count the same
-	if !c.State().Colls.Ours {
+	if !c.State().Colls.AllImpi {
 		c.State().Colls.Ordered = append(c.State().Colls.Ordered, x)
 	}
 	return x, nil
@@ -183,7 +183,7 @@ func (x *collective) start(fn string, planned error) (proc.Request, error) {
 		return proc.Request{}, err
 	}
 	p.Background.Dispatch(x)
-	return p.Begun(x.c, fn, x), nil
+	return p.NewOperationRequest(x.c, fn, x), nil
 }
 
 // CarryOn implements proc.BackgroundOp.
@@ -251,7 +251,7 @@ func (x *collective) next() {
 // operations are executed one after the other.
 func (x *collective) first() bool {
 	cs := &x.c.State().Colls
-	if cs.Ours {
+	if cs.AllImpi {
 		return true
 	}
 	cs.Mu.Lock()
@@ -261,7 +261,7 @@ func (x *collective) first() bool {
 
 func (x *collective) leave() {
 	cs := &x.c.State().Colls
-	if cs.Ours {
+	if cs.AllImpi {
 		return
 	}
 	cs.Mu.Lock()
@@ -333,7 +333,7 @@ func (x *collective) do(t *coll.Step) error {
 		proc, _ = x.c.Comm.Partner(int(t.Peer))
 	}
 	peer, tag := message.Peer(proc), t.Tag
-	if x.c.State().Colls.Ours {
+	if x.c.State().Colls.AllImpi {
 		tag = coll.StepTag(tag, x.number)
 	}
 	if t.Action == coll.Recv {

@@ -296,8 +296,9 @@ func (s *staging) inPlace(b *proc.Buffer) bool {
 	return b.InPlace() && s.err == nil && !s.c.Inter()
 }
 
-// distinct refuses a send and a receive buffer whose items begin at the same byte: one buffer for both is
-// MPI_IN_PLACE (MPI-4.1, 6.2.1). The planner finds every overlap, but sees copies of items with gaps.
+// distinct refuses a send and a receive buffer whose items begin at the same byte: one buffer for
+// both is MPI_IN_PLACE (MPI-4.1, 6.2.1). The planner finds every overlap, but sees copies of items
+// with gaps.
 func (s *staging) distinct(send, recv *proc.Buffer) {
 	if s.err != nil {
 		return
@@ -307,7 +308,8 @@ func (s *staging) distinct(send, recv *proc.Buffer) {
 	}
 }
 
-// firstByte returns where the first of the items of b begins; 0 if they have no bytes, or are not valid.
+// firstByte returns where the first of the items of b begins; 0 if they have no bytes, or are not
+// valid.
 func firstByte(b *proc.Buffer) uintptr {
 	if b.InPlace() || b.Count() <= 0 || b.Datatype().Check() != nil || b.Datatype().Size() == 0 {
 		return 0
@@ -335,7 +337,8 @@ func (s *staging) root(root int) (is, other bool) {
 	return root == s.c.Rank(), true
 }
 
-// only sets an error on an intercommunicator, where the function fn does not exist (MPI-4.1, 6.2.2).
+// only sets an error on an intercommunicator, where the function fn does not exist (MPI-4.1,
+// 6.2.2).
 func (s *staging) only(fn string) {
 	if s.err == nil && s.c.Inter() {
 		s.fail(fmt.Errorf("%w: %s on an intercommunicator", comm.ErrComm, fn))

@@ -21,10 +21,11 @@ const derives = "a topology or a window"
 // of them call it (MPI-4.1, 7.4.2); those with a nil group get nil. bad is why this member cannot
 // take part: then no member gets a communicator.
 func Derive(c *proc.Comm, s comm.Spec, bad error) (*proc.Comm, error) {
-	return deriveBy(c, collective.DoesDerive, derives, s, bad)
+	return deriveBy(c, collective.ConstructorDerive, derives, s, bad)
 }
 
-// deriveBy is Derive for the kind of constructor that does is; name is for the error if members call different ones.
+// deriveBy is Derive for the kind of constructor that does is; name is for the error if members
+// call different ones.
 func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func NewInheriting(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Com
 
 // inOneVoice returns an error if members have called different constructors.
 func inOneVoice(flags uint32) error {
-	if bits.OnesCount32(flags&collective.DoesAll) > 1 {
+	if bits.OnesCount32(flags&collective.ConstructorMask) > 1 {
 		return fmt.Errorf("%w: they call different constructors", coll.ErrMismatch)
 	}
 	return nil
@@ -77,7 +78,7 @@ func newContext(c *proc.Comm, does uint32, n int, bad error) (wire.ContextID, er
 	if onBoard {
 		return agreeNear(c, does, bad, comm.Choice{}, nil)
 	}
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		return foreignContext(c, n, bad)
 	}
 	x := Agreement(c, c.Ordinal())
@@ -121,8 +122,8 @@ func FaultCode(err error) uint32 {
 	return 1
 }
 
-// FailedElsewhere returns the error for members that could have made the communicator, if another one has
-// failed with code.
+// FailedElsewhere returns the error for members that could have made the communicator, if another
+// one has failed with code.
 func FailedElsewhere(code uint32) error {
 	if code <= 1 || code >= uint32(len(reasons)) {
 		return proc.ErrElsewhere
@@ -130,16 +131,16 @@ func FailedElsewhere(code uint32) error {
 	return fmt.Errorf("told by another member: %w", reasons[code])
 }
 
-// AllOwn reports whether all members of c, on both sides, run this library.
-func AllOwn(c *proc.Comm) bool {
+// AllRunImpi reports whether all members of c, on both sides, run this library.
+func AllRunImpi(c *proc.Comm) bool {
 	if !c.Process().Worlds.SomeForeign() { // the usual case: the masters of c are not needed
 		return true
 	}
-	return GroupOwn(c.Process(), c.Masters()) && (c.State().Local == nil || GroupOwn(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
+	return GroupRunsImpi(c.Process(), c.Masters()) && (c.State().Local == nil || GroupRunsImpi(c.Process(), comm.NewMasters(c.Remote(), c.Process().Worlds.Clients())))
 }
 
-// GroupOwn reports whether the members of the group of m run this library.
-func GroupOwn(p *proc.Process, m *comm.Masters) bool {
+// GroupRunsImpi reports whether the members of the group of m run this library.
+func GroupRunsImpi(p *proc.Process, m *comm.Masters) bool {
 	own := p.Worlds.Clients().Of(comm.Proc(p.Job.Rank))
 	for n := range m.Count() {
 		if client := m.Client(n); client != own && p.Worlds.ForeignClient(client) {

@@ -87,15 +87,16 @@ func (x *agreement) among(c *proc.Comm, seq uint32) {
 	if c.State().Local != nil {
 		within = c.State().Local
 	}
-	x.p, x.near, x.tree = c.Process(), NewExchange(within, InOrder, tag), comm.NewTree(within.Masters())
+	x.p, x.near, x.tree = c.Process(), NewExchange(within, InOrderBase, tag), comm.NewTree(within.Masters())
 	x.size, x.Wide = within.Size(), c.Wide()
 	x.me = x.tree.Position(within.Rank())
 	if x.inter = c.State().Local != nil; x.inter {
-		x.far = NewExchange(c, InOrder, tag)
+		x.far = NewExchange(c, InOrderBase, tag)
 	}
 }
 
-// recycle keeps the memory of an agreement that nobody needs any more, unless messages may still come there.
+// recycle keeps the memory of an agreement that nobody needs any more, unless messages may still
+// come there.
 func (x *agreement) recycle() {
 	if x.over && !x.torn && x.p.Failure == nil {
 		*x = agreement{}

@@ -29,7 +29,7 @@ type assembly struct {
 func Assemble(c *proc.Comm, seq uint32, each, remote int) *assembly {
 	tree := comm.NewTree(c.Masters())
 	return &assembly{
-		c: c, t: NewExchange(c, InOrder, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
+		c: c, t: NewExchange(c, InOrderBase, wire.Tag(seq&(1<<31-1))), tree: tree, me: tree.Position(c.Rank()), each: each, remote: remote,
 	}
 }
 
@@ -96,15 +96,15 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 func (a *assembly) tell(v Verdict) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
-		below := Verdict{v.Proposal, v.Parts.Containing(a.tree.Ranks(child, a.tree.End(child)))}
+		below := Verdict{v.Proposal, v.Parts.PartsOf(a.tree.Ranks(child, a.tree.End(child)))}
 		open = append(open, a.t.IsendVerdict(a.tree.Rank(child), below)...)
 	}
-	return a.t.Sent(open)
+	return a.t.WaitSends(open)
 }
 
 // Part returns the part that contains this process, if any.
 func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
-	mine := v.Parts.Containing(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
+	mine := v.Parts.PartsOf(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
 	if len(mine) == 0 {
 		return part, false
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// CartCreate makes a communicator with a Cartesian topology (MPI-4.1, 8.5.1). Members that the grid has no
-// room for get nil.
+// CartCreate makes a communicator with a Cartesian topology (MPI-4.1, 8.5.1). Members that the grid
+// has no room for get nil.
 func CartCreate(c *proc.Comm, dims []int, periodic []bool, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func arrange(c *proc.Comm, t comm.Topology, n int, reorder bool) (*proc.Comm, er
 // site follow each other, if all run this library.
 func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 	ranks, m := comm.NewGroup(0, c.Size()), c.Masters()
-	if reorder && m.Count() > 1 && AllOwn(c) {
+	if reorder && m.Count() > 1 && AllRunImpi(c) {
 		ranks = comm.Empty
 		for i := range m.Count() {
 			ranks = ranks.Union(m.Locals(i))
@@ -52,7 +52,8 @@ func placed(c *proc.Comm, n int, reorder bool) (*comm.Group, error) {
 	return c.Comm.Group().Select(ranks)
 }
 
-// CartMap returns the rank that this member would have in such a grid, or Undefined (MPI-4.1, 8.5.8).
+// CartMap returns the rank that this member would have in such a grid, or Undefined (MPI-4.1,
+// 8.5.8).
 func CartMap(c *proc.Comm, dims []int, periodic []bool) (int, error) {
 	if err := CheckIntra(c); err != nil {
 		return proc.Undefined, err
@@ -118,8 +119,8 @@ func CartRank(c *proc.Comm, coords []int) (int, error) {
 	return g.Rank(coords)
 }
 
-// CartShift returns the ranks to receive from and to send to for a shift by disp; ProcNull is beyond the
-// border of a dimension that is not periodic (MPI-4.1, 8.5.6).
+// CartShift returns the ranks to receive from and to send to for a shift by disp; ProcNull is
+// beyond the border of a dimension that is not periodic (MPI-4.1, 8.5.6).
 func CartShift(c *proc.Comm, dim, disp int) (source, dest int, err error) {
 	g, err := grid(c)
 	if err != nil {
@@ -128,8 +129,8 @@ func CartShift(c *proc.Comm, dim, disp int) (source, dest int, err error) {
 	return g.Shift(c.Rank(), dim, disp)
 }
 
-// CartSub makes a communicator of the part of the grid that this member is in, with the dimensions to keep
-// (MPI-4.1, 8.5.7).
+// CartSub makes a communicator of the part of the grid that this member is in, with the dimensions
+// to keep (MPI-4.1, 8.5.7).
 func CartSub(c *proc.Comm, keep []bool) (*proc.Comm, error) {
 	g, err := grid(c)
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// next begins another round of an agreement, if one is needed: if the members are of several worlds and
-// one of them was busy, all have to confirm the private context ID. When the agreement is over, x.All
-// and x.Side are those of the first round, with the ID in x.All.
+// next begins another round of an agreement, if one is needed: if the members are of several worlds
+// and one of them was busy, all have to confirm the private context ID. When the agreement is over,
+// x.All and x.Side are those of the first round, with the ID in x.All.
 func (x *agreement) next() bool {
 	if x.confirm == nil {
 		if !x.Wide || !Unconfirmed(&x.All, x.Side) {

@@ -35,7 +35,7 @@ func DupFor(c *proc.Comm, info *proc.Info, call string) (*proc.Comm, error) {
 	if bad == nil {
 		bad = uncopied
 	}
-	d, err := deriveBy(c, collective.DoesDup, call, c.Spec(), bad)
+	d, err := deriveBy(c, collective.ConstructorDup, call, c.Spec(), bad)
 	if err != nil {
 		object.DropAttrs(c, copies)
 		return nil, err
@@ -45,13 +45,13 @@ func DupFor(c *proc.Comm, info *proc.Info, call string) (*proc.Comm, error) {
 	return d, nil
 }
 
-// Create makes a communicator of the members of group, or nil for the members of c that are not in it
-// (MPI-4.1, 7.4.2).
+// Create makes a communicator of the members of group, or nil for the members of c that are not in
+// it (MPI-4.1, 7.4.2).
 func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	bad := Holds(c, group)
+	bad := CheckSubset(c, group)
 	if c.State().Local != nil {
 		return createInter(c, group, bad)
 	}
@@ -59,15 +59,15 @@ func Create(c *proc.Comm, group *proc.Group) (*proc.Comm, error) {
 	if bad == nil && group.Rank() != proc.Undefined {
 		s.Group = group.Members()
 	}
-	return deriveBy(c, collective.DoesCreate, "Create", s, bad)
+	return deriveBy(c, collective.ConstructorCreate, "Create", s, bad)
 }
 
-// Holds returns an error unless all members of a group are members of c.
-func Holds(c *proc.Comm, group *proc.Group) error {
+// CheckSubset returns an error unless all members of a group are members of c.
+func CheckSubset(c *proc.Comm, group *proc.Group) error {
 	if err := group.Usable(); err != nil {
 		return err
 	}
-	if !group.Members().Within(c.Comm.Group()) {
+	if !group.Members().IsSubset(c.Comm.Group()) {
 		return fmt.Errorf("%w: not all of its %d members are among the %d of the communicator",
 			comm.ErrGroup, group.Size(), c.Size())
 	}
@@ -82,10 +82,10 @@ func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error)
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		return nil, errors.Join(bad, proc.ForeignError("Create"))
 	}
-	return partition(c, c.Ordinal(), collective.DoesCreate, bad, nil, func(*assembly, []byte) comm.Partition {
+	return partition(c, c.Ordinal(), collective.ConstructorCreate, bad, nil, func(*assembly, []byte) comm.Partition {
 		if group.Size() == 0 {
 			return nil
 		}
@@ -93,13 +93,13 @@ func createInter(c *proc.Comm, group *proc.Group, bad error) (*proc.Comm, error)
 	})
 }
 
-// CreateGroup is Create that only the members of group call; calls with different tags do not disturb
-// each other (MPI-4.1, 7.4.2).
+// CreateGroup is Create that only the members of group call; calls with different tags do not
+// disturb each other (MPI-4.1, 7.4.2).
 func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
-	if err := Holds(c, group); err != nil {
+	if err := CheckSubset(c, group); err != nil {
 		return nil, err
 	}
 	if tag < 0 || tag > c.TagUB() {
@@ -112,15 +112,15 @@ func CreateGroup(c *proc.Comm, group *proc.Group, tag int) (*proc.Comm, error) {
 	p, masters := c.Process(), comm.NewMasters(group.Members(), c.Process().Worlds.Clients())
 	p.Lock()
 	defer p.Unlock()
-	if !GroupOwn(p, masters) {
+	if !GroupRunsImpi(p, masters) {
 		return nil, proc.ForeignError("CreateGroup")
 	}
-	x := &agreement{p: p, near: NewExchange(c, ByTag, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
+	x := &agreement{p: p, near: NewExchange(c, ByTagBase, wire.Tag(tag)), tree: comm.NewTree(masters), size: group.Size(), Wide: c.Wide()}
 	// Members name themselves by their ranks in c: a member may have called CreateGroup already for
 	// another group with the same tag, in which its rank belongs to another proc.
 	x.near.names, x.near.Group = x.near.Group, group.Members()
 	x.me = x.tree.Position(me)
-	x.Propose(collective.DoesCreateGroup, nil, func() {})
+	x.Propose(collective.ConstructorCreateGroup, nil, func() {})
 	x.Wait()
 	context, err := x.Conclude(comm.IntraContexts, nil)
 	if err != nil {
@@ -133,8 +133,8 @@ func Twin(c *proc.Comm) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		return nil, nil
 	}
-	return deriveBy(c, collective.DoesDup, "Dup", c.Spec(), nil)
+	return deriveBy(c, collective.ConstructorDup, "Dup", c.Spec(), nil)
 }

@@ -15,10 +15,10 @@ import (
 // ch.4, Context IDs). They cannot match messages of collectives, since their sender ranks are ranks
 // that no communicator has.
 const (
-	Leaders wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
-	InOrder wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
-	ByTag   wire.CommRank = 1 << 29 // of CreateGroup; the tag is the program's
-	ByStep  wire.CommRank = 3 << 28 // of connecting; the tag is the constructor's number and the step
+	LeadersBase wire.CommRank = 1 << 27 // of IntercommCreate; the tag is the program's
+	InOrderBase wire.CommRank = 1 << 28 // the tag counts the constructors of the communicator
+	ByTagBase   wire.CommRank = 1 << 29 // of CreateGroup; the tag is the program's
+	ByStepBase  wire.CommRank = 3 << 28 // of connecting; the tag is the constructor's number and the step
 )
 
 // The interfaces of a locked proc that an exchange needs: the endpoints, where messages are begun,
@@ -94,12 +94,13 @@ func (t *Exchange) Done(r *message.Request) (int, error) {
 // A sized message begins with its length, since the receiver does not know it. The part that
 // exceeds a page follows in a second message.
 const (
-	page      = 512
-	LengthLen = 4
+	page        = 512
+	SizedHeader = 4
 )
 
-// NewSized begins a sized message: it has room for the length, and the caller appends the text.
-func NewSized() []byte { return make([]byte, LengthLen, page) }
+// NewSizedMessage begins a sized message: it has room for the length, and the caller appends the
+// text.
+func NewSizedMessage() []byte { return make([]byte, SizedHeader, page) }
 
 // Sending is a send of a constructor or a window under way.
 type Sending = *message.Request
@@ -121,11 +122,11 @@ func (t *Exchange) RecvSized(rank, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", rank, err)
 	}
-	if n < LengthLen {
+	if n < SizedHeader {
 		return nil, fmt.Errorf("%w: %d bytes from rank %d", comm.ErrMessage, n, rank)
 	}
 	all := int(binary.BigEndian.Uint32(l))
-	if all < LengthLen || all > limit+LengthLen || n != min(all, page) {
+	if all < SizedHeader || all > limit+SizedHeader || n != min(all, page) {
 		return nil, fmt.Errorf("%w: rank %d has sent %d of %d bytes, at most %d are expected", comm.ErrMessage, rank, n, all, limit)
 	}
 	if all > page {
@@ -137,11 +138,11 @@ func (t *Exchange) RecvSized(rank, limit int) ([]byte, error) {
 			return nil, fmt.Errorf("rank %d: %w", rank, err)
 		}
 	}
-	return l[LengthLen:all], nil
+	return l[SizedHeader:all], nil
 }
 
-// Sent waits for sends.
-func (t *Exchange) Sent(requests []*message.Request) (err error) {
+// WaitSends waits for sends.
+func (t *Exchange) WaitSends(requests []*message.Request) (err error) {
 	for _, r := range requests {
 		if _, e := t.Done(r); err == nil {
 			err = e

@@ -20,8 +20,8 @@ const (
 	TagMerge wire.Tag = 220
 )
 
-// foreignContext is newContext if members run another MPI, which cannot be told that this proc could
-// not make the communicator.
+// foreignContext is newContext if members run another MPI, which cannot be told that this proc
+// could not make the communicator.
 func foreignContext(c *proc.Comm, n int, bad error) (wire.ContextID, error) {
 	context, err := ForeignAgreement(c, n, func(mine wire.ContextID) (wire.ContextID, error) { return foreignMaximum(c, mine) })
 	return context, errors.Join(bad, err)
@@ -63,8 +63,8 @@ func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	return wire.ContextID(value[0]), err
 }
 
-// AgreeForMerge returns the largest value that the members of both sides contribute and, if high is not
-// nil, the value of high of the other side's leader.
+// AgreeForMerge returns the largest value that the members of both sides contribute and, if high is
+// not nil, the value of high of the other side's leader.
 //
 // IMPI ch.4, Intercomm_merge: everybody talks to the leader of the other side,
 // which is its rank 0, in Uint8s on the context of collectives.

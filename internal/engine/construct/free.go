@@ -10,12 +10,13 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Free frees c at this member; messages under way still arrive (MPI-4.1, 7.4.3). All members call it.
+// Free frees c at this member; messages under way still arrive (MPI-4.1, 7.4.3). All members call
+// it.
 func Free(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}
-	if c.State().Local == nil && !AllOwn(c) {
+	if c.State().Local == nil && !AllRunImpi(c) {
 		// IMPI ch.4, Comm_free: a Barrier before each member's own part.
 		if err := PlainBarrier(c); err != nil {
 			return err
@@ -58,13 +59,13 @@ func end(c *proc.Comm) error {
 	return nil
 }
 
-// Disconnect waits until all communication in c is complete, and frees c (MPI-4.1, 11.10.4). All members
-// call it.
+// Disconnect waits until all communication in c is complete, and frees c (MPI-4.1, 11.10.4). All
+// members call it.
 func Disconnect(c *proc.Comm) error {
 	if err := mayEnd(c); err != nil {
 		return err
 	}
-	if err := c.Process().Settle(func() bool { return quiet(c) }); err != nil {
+	if err := c.Process().ProgressUntil(func() bool { return quiet(c) }); err != nil {
 		return err
 	}
 	met := c.Process().Worlds.WorldsOf(c.Comm.Group(), c.Remote())
@@ -94,12 +95,12 @@ func quiet(c *proc.Comm) bool {
 // PlainBarrier is Barrier; errors are returned without a call of the error handler.
 func PlainBarrier(c *proc.Comm) error { return BarrierAfter(c, nil) }
 
-// BarrierAfter is PlainBarrier. If failed is not nil at one member, it fails at all members that run this
-// library.
+// BarrierAfter is PlainBarrier. If failed is not nil at one member, it fails at all members that
+// run this library.
 func BarrierAfter(c *proc.Comm, failed error) error {
 	p := c.Process()
 	p.Lock()
-	ours := AllOwn(c)
+	ours := AllRunImpi(c)
 	if !ours {
 		p.Unlock()
 		return collective.Execute(c, &collective.Call{What: collective.OpBarrier})
@@ -107,7 +108,7 @@ func BarrierAfter(c *proc.Comm, failed error) error {
 	defer p.Unlock()
 	x := idle.Get().(*agreement)
 	x.among(c, c.Ordinal())
-	x.Begin(comm.Proposal{Flags: collective.DoesMeet, Fault: FaultCode(failed)}, func() {})
+	x.Begin(comm.Proposal{Flags: collective.ConstructorMeet, Fault: FaultCode(failed)}, func() {})
 	x.Wait()
 	err := errors.Join(x.Err, inOneVoice(x.All.Flags|x.Side))
 	if err == nil && x.All.Fault != 0 {

@@ -47,7 +47,8 @@ func newGraph(c *proc.Comm, index, edges []int) (*comm.Graph, error) {
 	return comm.NewGraph(index, edges, c.Size())
 }
 
-// GraphMap returns the rank that this member would have in such a graph, or Undefined (MPI-4.1, 8.5.8).
+// GraphMap returns the rank that this member would have in such a graph, or Undefined (MPI-4.1,
+// 8.5.8).
 func GraphMap(c *proc.Comm, index, edges []int) (int, error) {
 	g, err := newGraph(c, index, edges)
 	if err != nil {

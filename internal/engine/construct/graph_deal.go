@@ -19,8 +19,8 @@ import (
 // not know beforehand from which members it will receive, so it receives from any, in a context
 // that has no other messages. Edge messages are sent synchronously. When its messages have been
 // received, or cannot be, a member says so in an allreduce, and receives what comes meanwhile: when
-// all members have entered that, no message is left, and all know whether one was lost. So the number
-// of messages is that of the members plus that of the edge messages.
+// all members have entered that, no message is left, and all know whether one was lost. So the
+// number of messages is that of the members plus that of the edge messages.
 type dealing struct {
 	c        *proc.Comm
 	context  wire.ContextID // private
@@ -82,7 +82,7 @@ func (x *dealing) exchange(messages map[int][]byte) error {
 	x.until(func() bool { return allDone(x.out) })
 	x.end(x.out)
 	mine, worst := binary.NativeEndian.AppendUint32(nil, FaultCode(x.err)), make([]byte, 4)
-	end.Err = end.Plan(collective.Largest(datatype.Uint32, mine, worst))
+	end.Err = end.Plan(collective.NewMaxAllreduce(datatype.Uint32, mine, worst))
 	x.until(end.Done)
 	_, err = end.Finish()
 	x.until(func() bool { return allDone(x.in) })

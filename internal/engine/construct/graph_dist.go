@@ -18,8 +18,8 @@ var (
 	WeightsEmpty = []int{}
 )
 
-// DistGraphCreateAdjacent makes a communicator with a graph of which each member passes its own edges
-// (MPI-4.1, 8.5.4).
+// DistGraphCreateAdjacent makes a communicator with a graph of which each member passes its own
+// edges (MPI-4.1, 8.5.4).
 func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWeights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
@@ -39,12 +39,13 @@ func DistGraphCreateAdjacent(c *proc.Comm, sources, sourceWeights, dests, destWe
 	return d, nil
 }
 
-// DistGraphCreate makes a communicator with a graph of which members pass any edges (MPI-4.1, 8.5.4).
+// DistGraphCreate makes a communicator with a graph of which members pass any edges (MPI-4.1,
+// 8.5.4).
 func DistGraphCreate(c *proc.Comm, sources, degrees, dests, weights []int, info *proc.Info, reorder bool) (*proc.Comm, error) {
 	if err := CheckIntra(c); err != nil {
 		return nil, err
 	}
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		return nil, proc.ForeignError("DistGraphCreate")
 	}
 	if err := collective.CheckConstructor(c, derives); err != nil {
@@ -93,7 +94,7 @@ func agreeOnWeights(c *proc.Comm, says uint32, bad error) (context wire.ContextI
 	p.Lock()
 	defer p.Unlock()
 	x := Agreement(c, c.Ordinal())
-	x.Propose(collective.DoesDerive|says, bad, func() {})
+	x.Propose(collective.ConstructorDerive|says, bad, func() {})
 	x.Wait()
 	context, err = x.Conclude(comm.InterContexts, bad)
 	all = x.All.Flags & saidOfWeights
@@ -123,7 +124,8 @@ func DistGraphNeighborsCount(c *proc.Comm) (in, out int, weighted bool, err erro
 	return in, out, g.Weighted(), nil
 }
 
-// DistGraphNeighbors returns the edges of this member (MPI-4.1, 8.5.5). Weights are nil if edges have none.
+// DistGraphNeighbors returns the edges of this member (MPI-4.1, 8.5.5). Weights are nil if edges
+// have none.
 func DistGraphNeighbors(c *proc.Comm) (sources, sourceWeights, dests, destWeights []int, err error) {
 	g, err := distributed(c)
 	if err != nil {

@@ -21,7 +21,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 	if err := c.Usable(); err != nil {
 		return nil, proc.Request{}, err
 	}
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		d, err := Dup(c, info)
 		return d, proc.Request{}, err
 	}
@@ -31,7 +31,7 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 		bad = uncopied
 	}
 	p := c.Process()
-	d := c.Expected(hints)
+	d := c.NewPending(hints)
 	d.Inherit(c)
 	p.Lock()
 	defer p.Unlock()
@@ -41,9 +41,9 @@ func Idup(c *proc.Comm, fn string, info *proc.Info) (*proc.Comm, proc.Request, e
 			return
 		}
 		o.x = Agreement(c, seq)
-		o.x.Propose(collective.DoesIdup, bad, func() { o.born(bad) })
+		o.x.Propose(collective.ConstructorIdup, bad, func() { o.born(bad) })
 	})
-	return d, p.Begun(c, fn, o), err
+	return d, p.NewOperationRequest(c, fn, o), err
 }
 
 func (o *duplication) born(bad error) {
@@ -55,7 +55,7 @@ func (o *duplication) born(bad error) {
 	if s.Context, o.err = o.x.Conclude(n, bad); o.err != nil {
 		return
 	}
-	if o.err = o.d.Become(s); o.err != nil {
+	if o.err = o.d.Activate(s); o.err != nil {
 		return
 	}
 	o.d.State().Attrs = o.copies
@@ -66,8 +66,8 @@ func (o *duplication) Done() bool { return o.err != nil || o.x != nil && o.x.ove
 
 func (o *duplication) Status() (proc.Status, error) { return proc.EmptyStatus, nil }
 
-// Finish deletes the copied attributes if the communicator was not made, which calls functions of the
-// program.
+// Finish deletes the copied attributes if the communicator was not made, which calls functions of
+// the program.
 func (o *duplication) Finish() (proc.Status, error) {
 	o.Gen++
 	if !o.Done() {

@@ -27,7 +27,8 @@ func Compare(c *proc.Comm, d *proc.Comm) (comm.Comparison, error) {
 	return c.Comm.Compare(d.Comm), nil
 }
 
-// RemoteSize returns the number of members of the other group of an intercommunicator (MPI-4.1, 7.6.1).
+// RemoteSize returns the number of members of the other group of an intercommunicator (MPI-4.1,
+// 7.6.1).
 func RemoteSize(c *proc.Comm) (int, error) {
 	if err := CheckInter(c); err != nil {
 		return 0, err

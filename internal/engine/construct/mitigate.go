@@ -14,8 +14,8 @@ import (
 // are lost, in a job that continues without them (the MPI Forum's proposal). All of them are local
 // except Shrink, Agree and their nonblocking forms.
 
-// mitigates returns an error if c is nil, freed, or of a job that ends with its first lost proc. It may
-// be revoked.
+// mitigates returns an error if c is nil, freed, or of a job that ends with its first lost proc. It
+// may be revoked.
 func mitigates(c *proc.Comm) error {
 	if err := c.Usable(); err != nil {
 		return err
@@ -163,14 +163,14 @@ func Iagree(c *proc.Comm, fn string, flag *int32) (proc.Request, error) {
 	if err != nil {
 		return proc.Request{}, err
 	}
-	return p.Begun(c, fn, o), nil
+	return p.NewOperationRequest(c, fn, o), nil
 }
 
-// agreeOn begins an agreement whose result goes to all. A member that some have not acknowledged makes it
-// an error for everybody, and the result is known all the same.
+// agreeOn begins an agreement whose result goes to all. A member that some have not acknowledged
+// makes it an error for everybody, and the result is known all the same.
 //
-// Of an intercommunicator each side gets the flags of the other one: those of the side whose members come
-// second are the upper half of what is agreed on.
+// Of an intercommunicator each side gets the flags of the other one: those of the side whose
+// members come second are the upper half of what is agreed on.
 func agreeOn(c *proc.Comm, flag int32, all *int32) (*deal, error) {
 	mine, wanted := uint(0), uint(0)
 	if c.Inter() {
@@ -217,12 +217,12 @@ func Ishrink(c *proc.Comm, fn string) (*proc.Comm, proc.Request, error) {
 		return nil, proc.Request{}, err
 	}
 	p := c.Process()
-	d := c.Expected(nil)
+	d := c.NewPending(nil)
 	d.Inherit(c)
 	p.Lock()
 	defer p.Unlock()
 	o, err := shrink(c, func(s comm.Spec) error {
-		if err := d.Become(s); err != nil {
+		if err := d.Activate(s); err != nil {
 			return err
 		}
 		d.State().Life.Store(proc.Usable)
@@ -231,5 +231,5 @@ func Ishrink(c *proc.Comm, fn string) (*proc.Comm, proc.Request, error) {
 	if err != nil {
 		return nil, proc.Request{}, err
 	}
-	return d, p.Begun(c, fn, o), nil
+	return d, p.NewOperationRequest(c, fn, o), nil
 }

@@ -13,15 +13,15 @@ import (
 // nearLen is the length of what a member posts: its proposal, and its choice in Split.
 const nearLen = comm.ProposalSize + comm.ChoiceSize
 
-// near reports whether the members of c agree on the board. All of them get the same answer. They do not in a job
-// that outlives its procs, where those that have agreed with a lost one by messages are told of it. The process is
-// not locked.
+// near reports whether the members of c agree on the board. All of them get the same answer. They
+// do not in a job that outlives its procs, where those that have agreed with a lost one by messages
+// are told of it. The process is not locked.
 func near(c *proc.Comm) bool {
 	return c.State().Local == nil && !c.Wide() && c.Process().Survival == nil && collective.HasBoard(c)
 }
 
-// agreeNear is newContext on the board, for members that have a choice besides. Those of the others are put in
-// choices, by rank, if it is not nil. The process is locked.
+// agreeNear is newContext on the board, for members that have a choice besides. Those of the others
+// are put in choices, by rank, if it is not nil. The process is locked.
 func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []comm.Choice) (wire.ContextID, error) {
 	p := c.Process()
 	mine := comm.Proposal{ContextUse: p.Comms.Contexts.BeginAgreement(c.Rank() == 0), Fault: FaultCode(bad), Flags: does}

@@ -2,8 +2,8 @@ package construct
 
 import "github.com/openimpi/impi/internal/engine/proc"
 
-// rangeKey is the info key that says by whose loss a communicator is revoked, as the proposal of failure
-// mitigation has it.
+// rangeKey is the info key that says by whose loss a communicator is revoked, as the proposal of
+// failure mitigation has it.
 const rangeKey = "mpi_error_range"
 
 // The values of rangeKey. Without it, and with any other value, no loss revokes the communicator.
@@ -12,8 +12,8 @@ const (
 	rangeUniverse = "universe" // the loss of any proc of the job or of a known world
 )
 
-// scope revokes a communicator if its range has been reached: a member is lost, or of all procs one that is not
-// among the first known. The process is locked.
+// scope revokes a communicator if its range has been reached: a member is lost, or of all procs one
+// that is not among the first known. The process is locked.
 func (r *recovery) scope(c *proc.Comm, known int) {
 	lost := r.p.Survival.Lost()
 	hints := c.State().Hints
@@ -24,7 +24,7 @@ func (r *recovery) scope(c *proc.Comm, known int) {
 	switch value, _, _ := hints.Get(rangeKey); value {
 	case rangeGroup:
 		for _, peer := range lost {
-			reached = reached || c.Holds(peer)
+			reached = reached || c.HasMember(peer)
 		}
 	case rangeUniverse:
 		reached = len(lost) > known
@@ -40,8 +40,8 @@ func (r *recovery) scopes() {
 	}
 }
 
-// setHints gives a communicator its hints, which may say by whose loss it is revoked. known is how many
-// procs were lost when the call began.
+// setHints gives a communicator its hints, which may say by whose loss it is revoked. known is how
+// many procs were lost when the call began.
 func setHints(c *proc.Comm, hints *proc.Info, known int) {
 	p := c.Process()
 	p.Lock()

@@ -15,7 +15,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// shrinkFree is set in the flags of a shrink of which nobody is in another agreement on context IDs.
+// shrinkFree is set in the flags of a shrink of which nobody is in another agreement on context
+// IDs.
 const shrinkFree = 1
 
 // shrink begins an agreement on the members that are left and the context of their communicator.
@@ -110,9 +111,9 @@ func (r *recovery) ReportLost(first, last message.Peer, why string) {
 			peer := message.Peer(x)
 			knows := wire.WorldRank(x) == r.p.Job.Rank || r.p.Survival.Has(peer) || ours && !r.p.Worlds.Foreign(peer)
 			knows = knows || first <= peer && peer <= last && !r.p.Survival.Linked(peer)
-			if !knows && !told[peer] && r.p.Survival.Hears(peer) {
+			if !knows && !told[peer] && r.p.Survival.ReceivesNotices(peer) {
 				told[peer] = true
-				r.p.Survival.SendWord(peer, text)
+				r.p.Survival.SendNotice(peer, text)
 			}
 		}
 	}
@@ -120,7 +121,7 @@ func (r *recovery) ReportLost(first, last message.Peer, why string) {
 
 func holds(c *proc.Comm, first, last message.Peer) bool {
 	for peer := first; peer <= last; peer++ {
-		if c.Holds(peer) {
+		if c.HasMember(peer) {
 			return true
 		}
 	}
@@ -155,7 +156,7 @@ func (r *recovery) heardOfLoss(text []byte) {
 			r.p.Survival.Excluded(why)
 		case !r.fired[peer] && !r.p.Survival.Has(peer):
 			r.fired[peer] = true
-			r.p.Survival.SendWord(peer, text)
+			r.p.Survival.SendNotice(peer, text)
 		}
 	}
 }

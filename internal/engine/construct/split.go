@@ -12,11 +12,12 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// Split makes a communicator of the members with the same color, ordered by key and then by rank (MPI-4.1,
-// 7.4.2). A member whose color is Undefined gets nil.
+// Split makes a communicator of the members with the same color, ordered by key and then by rank
+// (MPI-4.1, 7.4.2). A member whose color is Undefined gets nil.
 func Split(c *proc.Comm, color, key int) (*proc.Comm, error) { return splitFor(c, color, key, "Split") }
 
-// splitFor is Split for a call of another name, which is in the error if members call different ones.
+// splitFor is Split for a call of another name, which is in the error if members call different
+// ones.
 func splitFor(c *proc.Comm, color, key int, call string) (*proc.Comm, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
@@ -29,7 +30,7 @@ func splitFor(c *proc.Comm, color, key int, call string) (*proc.Comm, error) {
 	onBoard := near(c)
 	p.Lock()
 	defer p.Unlock()
-	if !AllOwn(c) {
+	if !AllRunImpi(c) {
 		p.Unlock()
 		defer p.Lock()
 		return splitForeign(c, color, key, bad)
@@ -62,7 +63,7 @@ func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	if x := Agreement(c, seq); !c.Wide() && x.disseminates() {
 		return splitAgreed(c, x, choice, bad)
 	}
-	return partition(c, seq, collective.DoesSplit, bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
+	return partition(c, seq, collective.ConstructorSplit, bad, choice.Append(nil), func(a *assembly, words []byte) comm.Partition {
 		choices := make([]comm.Choice, a.c.Size())
 		for position := range choices {
 			choices[a.tree.Rank(position)] = comm.ReadChoice(words[position*comm.ChoiceSize:])
@@ -71,10 +72,11 @@ func splitOurs(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	})
 }
 
-// splitAgreed splits an intracommunicator by an agreement whose members tell each other their choices.
+// splitAgreed splits an intracommunicator by an agreement whose members tell each other their
+// choices.
 func splitAgreed(c *proc.Comm, x *agreement, choice comm.Choice, bad error) (*proc.Comm, error) {
 	x.words = choice.Append(make([]byte, 0, 2*x.size*comm.ChoiceSize))
-	x.Propose(collective.DoesSplit, bad, func() {})
+	x.Propose(collective.ConstructorSplit, bad, func() {})
 	x.Wait()
 	context, err := x.Conclude(comm.IntraContexts, bad)
 	if err != nil {
@@ -98,7 +100,7 @@ func splitNear(c *proc.Comm, choice comm.Choice, bad error) (*proc.Comm, error) 
 	}
 	choices = choices[:c.Size()]
 	choices[c.Rank()] = choice
-	context, err := agreeNear(c, collective.DoesSplit, bad, choice, choices)
+	context, err := agreeNear(c, collective.ConstructorSplit, bad, choice, choices)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +122,8 @@ func chosen(c *proc.Comm, choices []comm.Choice, context wire.ContextID) (*proc.
 }
 
 // partition makes communicators of parts of c. The leader of each side finds the parts from its
-// members' words, which have equal lengths. It is constructor number seq of c. The process is locked.
+// members' words, which have equal lengths. It is constructor number seq of c. The process is
+// locked.
 func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide func(*assembly, []byte) comm.Partition) (*proc.Comm, error) {
 	p, within, remote, n := c.Process(), c, 0, comm.IntraContexts
 	if c.State().Local != nil {
@@ -159,7 +162,7 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 // meetLeader exchanges verdicts with the leader of the other side, and joins the parts of both. An
 // error becomes part of the verdict for this side's members.
 func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
-	t := NewExchange(c, InOrder, WireTag(seq))
+	t := NewExchange(c, InOrderBase, WireTag(seq))
 	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
 	v.Proposal, v.Parts = v.Combine(theirs.Proposal), v.Parts.Join(theirs.Parts)
 	v.Fault = max(v.Fault, FaultCode(err))

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// recovery is what the members of communicators say to each other about them, and agree on, in a job
-// that goes on without procs that are lost. It is a proc.Recovery.
+// recovery is what the members of communicators say to each other about them, and agree on, in a
+// job that goes on without procs that are lost. It is a proc.Recovery.
 type recovery struct {
 	p     *proc.Process
 	deals map[wire.ContextID]*deals      // by the communicator's context, also after it was freed
@@ -59,8 +59,8 @@ type deals struct {
 	open    map[uint64]*deal // deals of this proc, by number
 }
 
-// Heard implements proc.Recovery. It ignores a word about a communicator that was freed.
-func (r *recovery) Heard(from message.Peer, text []byte) {
+// NoticeReceived implements proc.Recovery. It ignores a notice about a communicator that was freed.
+func (r *recovery) NoticeReceived(from message.Peer, text []byte) {
 	if len(text) < wordHead {
 		return
 	}
@@ -88,7 +88,7 @@ func (r *recovery) Made(c *proc.Comm) {
 	words := r.early[c.Context()]
 	delete(r.early, c.Context())
 	for _, w := range words {
-		r.Heard(w.from, w.text)
+		r.NoticeReceived(w.from, w.text)
 	}
 	r.scope(c, len(r.p.Survival.Lost()))
 }
@@ -139,8 +139,8 @@ func (r *recovery) revoke(c *proc.Comm) {
 			continue
 		}
 		for x := range g.All() {
-			if wire.WorldRank(x) != r.p.Job.Rank && r.p.Survival.Hears(message.Peer(x)) {
-				r.p.Survival.SendWord(message.Peer(x), headOf(wordRevoke, c.Context()))
+			if wire.WorldRank(x) != r.p.Job.Rank && r.p.Survival.ReceivesNotices(message.Peer(x)) {
+				r.p.Survival.SendNotice(message.Peer(x), headOf(wordRevoke, c.Context()))
 			}
 		}
 	}
@@ -187,8 +187,8 @@ func (r *recovery) dealsOf(c *proc.Comm) *deals {
 	return d
 }
 
-// check ends this proc by an error of the agreements: a member does not keep to them, or the others have gone on
-// without this one.
+// check ends this proc by an error of the agreements: a member does not keep to them, or the others
+// have gone on without this one.
 func (d *deals) check(err error) {
 	switch {
 	case errors.Is(err, agree.ErrExcluded):
@@ -209,10 +209,10 @@ func (d *deals) hear(from message.Peer, text []byte) {
 func (d *deals) goOn() {
 	for m, ok := d.member.Next(); ok; m, ok = d.member.Next() {
 		x, _ := d.group.At(m.To)
-		if !d.p.Survival.Hears(message.Peer(x)) {
+		if !d.p.Survival.ReceivesNotices(message.Peer(x)) {
 			continue // its job is no longer connected
 		}
-		d.p.Survival.SendWord(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
+		d.p.Survival.SendNotice(message.Peer(x), append(headOf(wordAgree, d.context), m.Data...))
 	}
 	for x, ok := d.member.Decided(); ok; x, ok = d.member.Decided() {
 		for rank := range x.Failed.All() {
@@ -246,7 +246,7 @@ func begin(c *proc.Comm, x agree.Contribution, decided func(d *deal) error) (*de
 	switch {
 	case !ok:
 		return nil, proc.ErrNoSurvival
-	case !r.p.Survival.Spans(c):
+	case !r.p.Survival.AllReceiveNotices(c):
 		return nil, fmt.Errorf("%w: %s has members of a job without survive = true", proc.ErrNoSurvival, c.Label())
 	}
 	d := r.dealsOf(c)

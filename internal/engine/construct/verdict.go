@@ -14,8 +14,8 @@ type Verdict struct {
 
 // IsendVerdict begins to send a verdict to a rank.
 func (t *Exchange) IsendVerdict(rank int, v Verdict) []*message.Request {
-	l := append(NewSized(), make([]byte, comm.ProposalSize)...)
-	v.Put(l[LengthLen:])
+	l := append(NewSizedMessage(), make([]byte, comm.ProposalSize)...)
+	v.Put(l[SizedHeader:])
 	return t.IsendSized(rank, v.Parts.Append(l))
 }
 
@@ -36,7 +36,7 @@ func (t *Exchange) RecvVerdict(rank, size, remote int) (v Verdict, err error) {
 func (t *Exchange) SwapVerdicts(rank int, v Verdict, size, remote int) (Verdict, error) {
 	open := t.IsendVerdict(rank, v)
 	answer, err := t.RecvVerdict(rank, size, remote)
-	if e := t.Sent(open); err == nil {
+	if e := t.WaitSends(open); err == nil {
 		err = e
 	}
 	return answer, err

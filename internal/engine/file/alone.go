@@ -50,10 +50,10 @@ func (x *access) locally(l *fileview.List, mem []byte) (moved int64, err error) 
 	return p.moved, ofSystem(err)
 }
 
-// staggered writes the runs of a list, but begins with another part of them than other members: if they
-// write at the same time, and their data interleave, they would wait for each other's locks. Files
-// that become longer are written from the beginning on, since pages of holes that are read before
-// they are written are small ones in the system's cache, and slow to read ever after.
+// staggered writes the runs of a list, but begins with another part of them than other members: if
+// they write at the same time, and their data interleave, they would wait for each other's locks.
+// Files that become longer are written from the beginning on, since pages of holes that are read
+// before they are written are small ones in the system's cache, and slow to read ever after.
 func (x *access) staggered(l *fileview.List, mem []byte) (moved int64, err error) {
 	rank, size := int64(x.f.comm.Rank()), int64(x.f.comm.Size())
 	middle := l.First() + (l.End()-l.First())/size*rank
@@ -155,7 +155,7 @@ func (p *pieces) sieve(lo, hi, data int64) error {
 	if !p.write {
 		return p.guarded(lo, hi, func() error {
 			n, err := p.d.readAt(b.b, lo)
-			k := fileview.Pick(p.mem[:data], b.b[:n], lo, &p.c)
+			k := fileview.GatherRuns(p.mem[:data], b.b[:n], lo, &p.c)
 			p.moved += k
 			p.mem, p.ended = p.mem[k:], int64(n) < hi-lo
 			return err
@@ -170,7 +170,7 @@ func (p *pieces) sieve(lo, hi, data int64) error {
 		}
 		clear(b.b[n : end-lo])
 		c := p.c
-		fileview.Put(p.mem[:data], b.b, lo, &c)
+		fileview.ScatterRuns(p.mem[:data], b.b, lo, &c)
 		if _, err = p.d.writeAt(b.b[:end-lo], lo); err != nil {
 			return err
 		}

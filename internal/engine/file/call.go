@@ -14,7 +14,7 @@ func Call[T any](fn string, f *File, do func(f *File) (T, error)) (T, error) {
 		result, err = do(f)
 	}
 	if err != nil {
-		err = proc.Named("File."+fn, err)
+		err = proc.WithFuncName("File."+fn, err)
 	}
 	return result, err
 }
@@ -37,30 +37,30 @@ func (f *File) usable() error {
 	return nil
 }
 
-// Opened is Open with the name of the method before its error.
-func Opened(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
+// OpenWithFuncName is Open with the name of the method before its error.
+func OpenWithFuncName(parent *proc.Comm, name string, mode int, info *proc.Info) (*File, error) {
 	if err := parent.Usable(); err != nil {
 		return nil, parent.Failed("FileOpen", err)
 	}
 	f, err := Open(parent, name, mode, info)
 	if err != nil {
-		return nil, proc.Named("FileOpen", err)
+		return nil, proc.WithFuncName("FileOpen", err)
 	}
 	return f, nil
 }
 
-// Registered is Register with the name of the function before its error.
-func Registered(d Datarep) error {
+// RegisterWithFuncName is Register with the name of the function before its error.
+func RegisterWithFuncName(d Datarep) error {
 	if err := Register(d); err != nil {
-		return proc.Named("RegisterDatarep", err)
+		return proc.WithFuncName("RegisterDatarep", err)
 	}
 	return nil
 }
 
-// Deleted is Delete with the name of the function before its error.
-func Deleted(name string) error {
+// DeleteWithFuncName is Delete with the name of the function before its error.
+func DeleteWithFuncName(name string) error {
 	if err := Delete(name); err != nil {
-		return proc.Named("FileDelete", err)
+		return proc.WithFuncName("FileDelete", err)
 	}
 	return nil
 }

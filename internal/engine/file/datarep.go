@@ -104,7 +104,8 @@ func (d *Datarep) measure(t *proc.Datatype) (all measure, err error) {
 	return all, err
 }
 
-// within returns the elements of items of t, from the first one on, that fit into so many bytes of a file.
+// within returns the elements of items of t, from the first one on, that fit into so many bytes of
+// a file.
 func (d *Datarep) within(t *proc.Datatype, room int64) (fit measure, err error) {
 	x, err := d.measure(t)
 	if err != nil || x.bytes == 0 {
@@ -131,8 +132,8 @@ func (d *Datarep) within(t *proc.Datatype, room int64) (fit measure, err error) 
 	return fit, err
 }
 
-// blocks calls f for the parts of an item of t, in their order: n items of a datatype, which is nil for
-// t itself if it is predefined, and what one of them measures. f returns false to end it.
+// blocks calls f for the parts of an item of t, in their order: n items of a datatype, which is nil
+// for t itself if it is predefined, and what one of them measures. f returns false to end it.
 func (d *Datarep) blocks(t *proc.Datatype, f func(x measure, n int64, part *proc.Datatype) (bool, error)) error {
 	if t.Named() {
 		x, err := d.extent(t)

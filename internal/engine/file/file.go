@@ -222,7 +222,8 @@ func (f *File) openAs(flag int) (err error) {
 	return ofSystem(err)
 }
 
-// Close closes the file for all members (MPI-4.1, 14.2.2). The file cannot be used afterwards, whatever the error is.
+// Close closes the file for all members (MPI-4.1, 14.2.2). The file cannot be used afterwards,
+// whatever the error is.
 func (f *File) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -312,8 +313,8 @@ func (f *File) SetInfo(i *proc.Info) error {
 	return err
 }
 
-// Info returns the hints: those that were set, and the values in effect of those that are understood
-// (MPI-4.1, 14.2.8).
+// Info returns the hints: those that were set, and the values in effect of those that are
+// understood (MPI-4.1, 14.2.8).
 func (f *File) Info() (*proc.Info, error) {
 	i, err := f.info.Dup()
 	if err != nil {

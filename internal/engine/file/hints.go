@@ -96,9 +96,9 @@ func (h *hints) tell(info *proc.Info) error {
 }
 
 // aggregators chooses the members that read and write for all of them in collective operations, by
-// the members' hosts: one of each host, or as many as cb_config_list allows; more if there is no such
-// list and cb_nodes wants more, and no more than cb_nodes in all. They are dealt out host by host, so
-// that few are on different hosts. names are those of the hosts, for the list.
+// the members' hosts: one of each host, or as many as cb_config_list allows; more if there is no
+// such list and cb_nodes wants more, and no more than cb_nodes in all. They are dealt out host by
+// host, so that few are on different hosts. names are those of the hosts, for the list.
 func aggregators(hosts []string, names map[string]string, nodes int, config string) (chosen []int) {
 	var order []string
 	members := map[string][]int{}
@@ -132,9 +132,9 @@ func aggregators(hosts []string, names map[string]string, nodes int, config stri
 	return chosen
 }
 
-// perHost returns how many aggregators a cb_config_list allows a host: the number of the first entry
-// host:n, host, *:n, host:* or *:* that names it. It is 0 for a host that is not in the list, and -1
-// if there is no list that can be understood.
+// perHost returns how many aggregators a cb_config_list allows a host: the number of the first
+// entry host:n, host, *:n, host:* or *:* that names it. It is 0 for a host that is not in the list,
+// and -1 if there is no list that can be understood.
 func perHost(host, config string) int {
 	if config == "" {
 		return -1

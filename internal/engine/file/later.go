@@ -68,7 +68,7 @@ func start(f *File, collective bool, wait func(), do func() (proc.Status, error)
 	})
 	p.Lock()
 	defer p.Unlock()
-	return p.Begun(f.comm, "", x)
+	return p.NewOperationRequest(f.comm, "", x)
 }
 
 // do calls the operation unless it was cancelled. A fault in memory of the program becomes an

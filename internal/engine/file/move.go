@@ -11,26 +11,26 @@ import (
 	"github.com/openimpi/impi/internal/fileview"
 )
 
-// Place is the place of the file where a call reads or writes.
-type Place int
+// Positioning is the place of the file where a call reads or writes.
+type Positioning int
 
 // The places.
 const (
-	At      Place = iota // an offset, in etypes of the view
-	Own                  // the individual pointer, which advances
-	Shared               // the shared pointer, which advances
-	Ordered              // the shared pointer; all members call it, and their data are in the order of ranks
+	AtOffset               Positioning = iota // an offset, in etypes of the view
+	AtIndividualPointer                       // the individual pointer, which advances
+	AtSharedPointer                           // the shared pointer, which advances
+	AtSharedPointerOrdered                    // the shared pointer; all members call it, and their data are in the order of ranks
 )
 
 // Access describes how a call uses a file.
 type Access struct {
-	Place  Place
-	Offset int64 // used for At
-	Write  bool
-	All    bool // all members call it
+	Positioning Positioning
+	Offset      int64 // used for At
+	Write       bool
+	All         bool // all members call it
 }
 
-func (a Access) collective() bool { return a.All || a.Place == Ordered }
+func (a Access) collective() bool { return a.All || a.Positioning == AtSharedPointerOrdered }
 
 type access struct {
 	Access
@@ -46,8 +46,9 @@ type access struct {
 	bad    error // why this member cannot do it
 }
 
-// Move reads or writes b (MPI-4.1, 14.4). At the end of the file it reads fewer bytes. bad is why the caller has no
-// valid b; if the call is collective it takes part nevertheless, since the others wait for it.
+// Move reads or writes b (MPI-4.1, 14.4). At the end of the file it reads fewer bytes. bad is why
+// the caller has no valid b; if the call is collective it takes part nevertheless, since the others
+// wait for it.
 func (f *File) Move(a Access, b proc.Buffer, bad error) (proc.Status, error) {
 	x := f.begin(a, b, bad, false)
 	if !a.collective() {
@@ -97,7 +98,8 @@ func (f *File) Split(a Access, b proc.Buffer, bad error) error {
 	return nil
 }
 
-// SplitEnd is the second half of a split operation: it waits until that is complete (MPI-4.1, 14.4.5).
+// SplitEnd is the second half of a split operation: it waits until that is complete (MPI-4.1,
+// 14.4.5).
 func (f *File) SplitEnd() (proc.Status, error) {
 	f.mu.Lock()
 	q := f.split
@@ -147,21 +149,21 @@ func (x *access) prepare(later bool) (err error) {
 		touch(unsafe.Pointer(&x.mem[n-1]))
 	}
 	n := int64(len(x.mem))
-	switch x.Place {
-	case At:
+	switch x.Positioning {
+	case AtOffset:
 		if x.pos, err = x.view.Position(x.Offset); err != nil {
 			return fmt.Errorf("%w: argument offset: %w", proc.ErrArg, err)
 		}
-	case Own:
+	case AtIndividualPointer:
 		f.mu.Lock()
 		x.pos = f.pos
 		f.pos += n
 		f.mu.Unlock()
-	case Shared:
+	case AtSharedPointer:
 		if x.pos, err = f.shared.move(n); err != nil {
 			return err
 		}
-	case Ordered:
+	case AtSharedPointerOrdered:
 		return nil
 	}
 	return x.view.Check(x.pos, n)
@@ -169,7 +171,7 @@ func (x *access) prepare(later bool) (err error) {
 
 func (x *access) run() (proc.Status, error) {
 	f, st := x.f, proc.EmptyStatus
-	if x.Place == Ordered {
+	if x.Positioning == AtSharedPointerOrdered {
 		pos, err := f.order(int64(len(x.mem)), x.bad)
 		if err != nil {
 			return st, err

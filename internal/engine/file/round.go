@@ -217,7 +217,7 @@ func (x *exchange) written() {
 func (x *exchange) pick(rank int, dst, b []byte, lo, hi int64) int64 {
 	part := x.lists[rank].Between(lo, hi)
 	c := part.Cursor()
-	return fileview.Pick(dst, b, lo, &c)
+	return fileview.GatherRuns(dst, b, lo, &c)
 }
 
 // fail keeps the first error of the system.
@@ -227,8 +227,8 @@ func (x *exchange) fail(err error) {
 	}
 }
 
-// read reads what is wanted of the part of the file that begins at lo into b, and returns how far the
-// file goes in it.
+// read reads what is wanted of the part of the file that begins at lo into b, and returns how far
+// the file goes in it.
 func (x *exchange) read(b []byte, lo int64) (n int64, err error) {
 	hi := lo + int64(len(b))
 	var data, runs int64
@@ -251,7 +251,7 @@ func (x *exchange) read(b []byte, lo int64) (n int64, err error) {
 			n = begin - lo + int64(k)
 			return err
 		}
-		covered := fileview.Covered(x.lists, lo, hi)
+		covered := fileview.Union(x.lists, lo, hi)
 		for c := covered.Cursor(); c.Len > 0; c.Take(c.Len) {
 			k, err := d.readAt(b[c.Off-lo:c.Off-lo+c.Len], c.Off)
 			n = c.Off - lo + int64(k)
@@ -307,7 +307,8 @@ func (x *exchange) store(b []byte, lo int64, holes []fileview.Extent) error {
 	})
 }
 
-// fills reports whether so many holes in span bytes are better read and written again than left out.
+// fills reports whether so many holes in span bytes are better read and written again than left
+// out.
 func (x *exchange) fills(span, holes int64) bool {
 	h, d := x.f.hints(), &x.f.disk
 	if h.sieveWrite == disable || d.mode&ModeReadWrite == 0 || d.lockless.Load() {

@@ -73,8 +73,8 @@ func (s *sharedPointer) drop() error {
 	return ofSystem(c.Close())
 }
 
-// order returns the position of this member's n bytes of data in an ordered operation: after the data
-// of all lower ranks. bad is why this member cannot take part.
+// order returns the position of this member's n bytes of data in an ordered operation: after the
+// data of all lower ranks. bad is why this member cannot take part.
 func (f *File) order(n int64, bad error) (int64, error) {
 	if err := f.agree(bad); err != nil {
 		return 0, err

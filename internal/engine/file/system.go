@@ -126,8 +126,8 @@ var errNoLocks = errors.New("the file system has no locks of ranges of bytes; on
 
 // locked calls do while bytes lo to hi of the file are locked. The lock is one of the open file, as
 // all file systems have it that have locks, also between hosts, and not one of the process, which
-// would lose it whenever it closes another file that is the same. So calls that lock something of one
-// open file follow each other.
+// would lose it whenever it closes another file that is the same. So calls that lock something of
+// one open file follow each other.
 func (d *storage) locked(how hold, lo, hi int64, do func() error) error {
 	d.locking.Lock()
 	defer d.locking.Unlock()

@@ -227,7 +227,8 @@ func (x *exchange) run() error {
 	return nil
 }
 
-// start returns where the windows of an aggregator begin: at the stripe or page of its domain's begin.
+// start returns where the windows of an aggregator begin: at the stripe or page of its domain's
+// begin.
 func (x *exchange) start(aggregator int) int64 {
 	at := x.ends[aggregator]
 	return at - at%x.all[0].align

@@ -30,8 +30,8 @@ type View struct {
 	Datarep         string // native, internal, external32, or a registered one
 }
 
-// SetView sets each member's view, and sets all pointers to its beginning (MPI-4.1, 14.3). bad is why this member
-// has no valid view: then no member's view changes.
+// SetView sets each member's view, and sets all pointers to its beginning (MPI-4.1, 14.3). bad is
+// why this member has no valid view: then no member's view changes.
 func (f *File) SetView(v View, bad error) error {
 	defer f.turns.enter()()
 	if v.Displacement == DisplacementCurrent && f.mode&ModeSequential != 0 {

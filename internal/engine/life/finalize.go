@@ -26,8 +26,8 @@ import (
 // Init makes this proc one of its job, or of a job of its own if nobody has launched it (MPI-4.1,
 // 11.2.1).
 func Init() error {
-	proc.TheLock.Lock()
-	defer proc.TheLock.Unlock()
+	proc.ProcessMu.Lock()
+	defer proc.ProcessMu.Unlock()
 	if proc.ThisProcess != nil {
 		return proc.ErrInitialized
 	}
@@ -36,14 +36,14 @@ func Init() error {
 	if err != nil {
 		return err
 	}
-	place, native, err := native.ReadEnvironment(os.Getenv)
+	environment, native, err := native.ReadEnvironment(os.Getenv)
 	if err != nil {
 		return err
 	}
 	var p *proc.Process
 	switch {
 	case native:
-		p, err = joinNative(place)
+		p, err = joinNative(environment)
 	case ok:
 		p, err = Join(proc.NodeConn{Conn: control}, machine.Local{})
 	case bootstrap.Started() && os.Getenv(singletonVariable) != "1":
@@ -129,11 +129,12 @@ func welcomed(fds []int, control proc.NodeConn, here machine.Machine) (*proc.Pro
 	return p, nil
 }
 
-// Finalize ends what Init has begun (MPI-4.1, 11.2.2). It returns when no other proc needs this one.
+// Finalize ends what Init has begun (MPI-4.1, 11.2.2). It returns when no other proc needs this
+// one.
 func Finalize() error {
-	proc.TheLock.Lock()
+	proc.ProcessMu.Lock()
 	p := proc.ThisProcess
-	proc.TheLock.Unlock()
+	proc.ProcessMu.Unlock()
 	if p == nil {
 		return proc.ErrNotInitialized
 	}
@@ -164,7 +165,7 @@ func finalizeProc(p *proc.Process) error {
 	}
 	// All messages must leave and be acknowledged now: a proc that is past the barrier sends no
 	// acknowledgements any more.
-	if err := p.Settle(p.Eng.Idle); err != nil {
+	if err := p.ProgressUntil(p.Eng.Idle); err != nil {
 		return err
 	}
 	p.State.Store(int32(proc.Finalizing))
@@ -173,14 +174,14 @@ func finalizeProc(p *proc.Process) error {
 		return err
 	}
 	p.Endpoints.PassBarrier()
-	if err := p.Settle(p.Eng.Idle); err != nil {
+	if err := p.ProgressUntil(p.Eng.Idle); err != nil {
 		return err
 	}
 	p.Lock()
 	p.Account.Finishing(begun) // the counts of messages are lost with the links
 	p.Unlock()
 	endDirect(p)
-	if err := p.Settle(func() bool { return allEnded(p) }); err != nil {
+	if err := p.ProgressUntil(func() bool { return allEnded(p) }); err != nil {
 		return err
 	}
 	p.Lock()

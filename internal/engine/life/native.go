@@ -10,22 +10,22 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-func joinNative(place native.Environment) (*proc.Process, error) {
-	library, err := native.Load(place.Shim)
+func joinNative(environment native.Environment) (*proc.Process, error) {
+	library, err := native.Load(environment.Shim)
 	if err != nil {
-		err = fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
-		if !native.Loads { // it can do nothing at this site, whatever it is given: all such programs end alike
+		err = fmt.Errorf("site %s has its own MPI: %w", environment.Site, err)
+		if !native.CanLoad { // it can do nothing at this site, whatever it is given: all such programs end alike
 			machine.Local{}.Exit(int(proc.ErrorClass(err)), err.Error())
 		}
 		return nil, err
 	}
 	if err := library.Init(); err != nil {
-		return nil, fmt.Errorf("site %s has its own MPI: %w", place.Site, err)
+		return nil, fmt.Errorf("site %s has its own MPI: %w", environment.Site, err)
 	}
-	native.Forget()
-	control, _, err := wireup.Attach(place.Socket)
+	native.UnsetEnvironment()
+	control, _, err := wireup.Attach(environment.Socket)
 	if err != nil {
-		return nil, fmt.Errorf("the node of rank %d of site %s: %w: has the site's launcher started this process on a machine that is no host of the site?", library.Rank, place.Site, err)
+		return nil, fmt.Errorf("the node of rank %d of site %s: %w: has the site's launcher started this process on a machine that is no host of the site?", library.Rank, environment.Site, err)
 	}
 	m := wireup.Message{Kind: wireup.KindAttach, Version: wireup.Version, Peer: wire.WorldRank(library.Rank), Library: library.Text, Size: library.Size}
 	if err := control.Send(m); err != nil {

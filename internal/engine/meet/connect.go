@@ -51,7 +51,7 @@ type Meeting struct {
 	P          *proc.Process
 	C          *proc.Comm
 	Root       int
-	Shown      *proc.TraceSteps
+	Steps      *proc.TraceSteps
 	seq        uint32             // number of the constructor, among those of the communicator
 	near       construct.Exchange // with the members of c
 	tree       comm.Tree
@@ -103,7 +103,7 @@ func mayConnect(c *proc.Comm, root int, what string) error {
 	if _, ok := c.Proc(root); !ok {
 		return fmt.Errorf("%w: %d, the communicator has 0 to %d", coll.ErrRoot, root, c.Size()-1)
 	}
-	if !construct.AllOwn(c) {
+	if !construct.AllRunImpi(c) {
 		return proc.ForeignError(what)
 	}
 	return nil
@@ -117,27 +117,27 @@ func newMeeting(c *proc.Comm, root int) *Meeting {
 
 func meeting(c *proc.Comm, root int) *Meeting {
 	m := &Meeting{P: c.Process(), C: c, Root: root, seq: c.Ordinal(), tree: comm.NewTree(c.Masters())}
-	m.near = construct.NewExchange(c, construct.InOrder, construct.WireTag(m.seq))
+	m.near = construct.NewExchange(c, construct.InOrderBase, construct.WireTag(m.seq))
 	m.me = m.tree.Position(c.Rank())
 	return m
 }
 
 func (m *Meeting) show(kind string) {
-	m.Shown = m.P.Trace.Procedure(kind)
-	m.Shown.TraceText(func() string {
+	m.Steps = m.P.Trace.Procedure(kind)
+	m.Steps.TraceText(func() string {
 		return fmt.Sprintf("begins, rank %d of %d, root %d, context %d", m.C.Rank(), m.C.Size(), m.Root, m.C.Context())
 	})
 }
 
 // TraceStep records in the trace that this proc has taken a step.
-func (m *Meeting) TraceStep(s Step, what func() string) { m.Shown.TraceStep(int(s), what) }
+func (m *Meeting) TraceStep(s Step, what func() string) { m.Steps.TraceStep(int(s), what) }
 
 // label sets the tag of messages to the members of c to that of the step, once all members are
 // known to connect. Until then they look like those of other constructors, so that a member which
 // calls another one is detected.
 func (m *Meeting) label(s Step) {
 	if s > stepCollect {
-		m.near = construct.NewExchange(m.C, construct.ByStep, StepTag(m.seq, s))
+		m.near = construct.NewExchange(m.C, construct.ByStepBase, StepTag(m.seq, s))
 	}
 }
 
@@ -161,10 +161,10 @@ func (m *Meeting) complete(bad error) (*proc.Comm, error) {
 
 func (m *Meeting) settle(err error) error {
 	if err == nil {
-		m.Shown.TraceEnd(nil, m.made)
+		m.Steps.TraceEnd(nil, m.made)
 		return nil
 	}
-	m.Shown.TraceEnd(err, nil)
+	m.Steps.TraceEnd(err, nil)
 	var met []*proc.ConnectedWorld
 	for _, d := range m.worlds {
 		if w := m.P.Worlds.Known(d.World); w != nil {
@@ -182,8 +182,8 @@ func (m *Meeting) settle(err error) error {
 	return err
 }
 
-// connectLimit is the time limit of a connect if the program sets none, and of the first message on an
-// accepted connection.
+// connectLimit is the time limit of a connect if the program sets none, and of the first message on
+// an accepted connection.
 const connectLimit = time.Minute
 
 // hold takes the steps after the roots have a link, up to the end. bad is why they have none.
@@ -232,7 +232,7 @@ func (m *Meeting) recordError(err error) { m.bad = cmp.Or(m.bad, err) }
 func (m *Meeting) agree() error {
 	x := construct.Agreement(m.C, m.C.Ordinal())
 	x.Wide = false // confirming has to wait for the other side
-	x.Propose(collective.DoesConnect, nil, func() {})
+	x.Propose(collective.ConstructorConnect, nil, func() {})
 	x.Wait()
 	err := m.sizes(x.All, x.Err)
 	v := construct.Verdict{Proposal: x.All.Combine(m.theirs.Proposal)}

@@ -39,7 +39,7 @@ func IntercommCreate(c *proc.Comm, localLeader int, peer *proc.Comm, remoteLeade
 	if err := collective.CheckConstructor(c, "IntercommCreate"); err != nil {
 		return nil, err
 	}
-	if JobOwn(c.Process()) {
+	if JobRunsImpi(c.Process()) {
 		return joinOurs(c, localLeader, x)
 	}
 	return joinForeign(c, localLeader, x)
@@ -60,11 +60,11 @@ func (x *introduction) check() error {
 	return nil
 }
 
-// JobOwn reports whether all procs of the job run this library.
-func JobOwn(p *proc.Process) bool { return construct.GroupOwn(p, p.Members.Masters()) }
+// JobRunsImpi reports whether all procs of the job run this library.
+func JobRunsImpi(p *proc.Process) bool { return construct.GroupRunsImpi(p, p.Members.Masters()) }
 
-// joinOurs makes an intercommunicator if the whole job runs this library. Errors that only the leader
-// sees are sent to all members of its side, and to the other leader if it is known.
+// joinOurs makes an intercommunicator if the whole job runs this library. Errors that only the
+// leader sees are sent to all members of its side, and to the other leader if it is known.
 func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error) {
 	p := c.Process()
 	p.Lock()
@@ -73,7 +73,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 	defer p.Disconnects.EndMeeting()
 	seq := c.Ordinal()
 	a := construct.Assemble(c, seq, 0, p.Members.World().Size())
-	inner := construct.NewExchange(c, construct.InOrder+construct.Leaders, construct.WireTag(seq))
+	inner := construct.NewExchange(c, construct.InOrderBase+construct.LeadersBase, construct.WireTag(seq))
 	var bad error
 	if x != nil {
 		bad = x.bad
@@ -82,7 +82,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 		}
 	}
 	mine := p.Comms.Contexts.BeginAgreement(a.Leads())
-	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: construct.FaultCode(bad), Flags: collective.DoesJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
+	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: construct.FaultCode(bad), Flags: collective.ConstructorJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
 		v := construct.Verdict{Proposal: all}
 		if x != nil {
 			x.meet(&v)
@@ -116,7 +116,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 		v.Flags |= severalWorlds
 		own = comm.NewGroup(0, 1)
 	}
-	t := construct.NewExchange(x.peer, construct.Leaders, x.tag)
+	t := construct.NewExchange(x.peer, construct.LeadersBase, x.tag)
 	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
 	v.Proposal = v.Combine(theirs.Proposal)
 	if v.Flags&severalWorlds != 0 {
@@ -125,7 +125,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 	}
 	if err == nil && len(theirs.Parts) == 1 {
 		remote := theirs.Parts[0].Group
-		if proc, overlap := own.Meets(remote); overlap {
+		if proc, overlap := own.CommonMember(remote); overlap {
 			err = fmt.Errorf("%w: proc %d is in both groups", comm.ErrComm, proc)
 		}
 		v.Parts = comm.Partition{{Group: comm.NewGroup(0, x.c.Size()), Remote: remote}}
@@ -143,7 +143,7 @@ func (x *introduction) deputize(inner *construct.Exchange) {
 		x.meet(&v)
 	}
 	v.Fault = max(v.Fault, construct.FaultCode(err))
-	_ = inner.Sent(inner.IsendVerdict(0, v)) // if this fails, it fails in rank 0, too
+	_ = inner.WaitSends(inner.IsendVerdict(0, v)) // if this fails, it fails in rank 0, too
 }
 
 // delegate is the part of rank 0 if another member is the local leader, which exchanges verdicts

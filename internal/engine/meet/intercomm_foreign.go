@@ -107,7 +107,7 @@ func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote group: %w", err)
 	}
-	if proc, overlap := c.Comm.Group().Meets(g); overlap {
+	if proc, overlap := c.Comm.Group().CommonMember(g); overlap {
 		return nil, fmt.Errorf("%w: proc %d is in both groups", comm.ErrComm, proc)
 	}
 	return g, nil
@@ -117,7 +117,7 @@ func others(c *proc.Comm, ranks []int32, bad error) (*comm.Group, error) {
 // handler.
 func swapSlices[T proc.Type](x *introduction, out, in []T) error {
 	tag := int(x.tag)
-	_, err := p2p.Exchange(x.peer, p2p.Swap{Out: proc.Of(out), Dst: x.leader, Stag: tag, In: proc.Of(in), Src: x.leader, Rtag: tag})
+	_, err := p2p.Exchange(x.peer, p2p.SendrecvArgs{Out: proc.Of(out), Dst: x.leader, Stag: tag, In: proc.Of(in), Src: x.leader, Rtag: tag})
 	return err
 }
 

@@ -17,7 +17,7 @@ func joinWorlds(c *proc.Comm, localLeader int, x *introduction, mine comm.Contex
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)
 	if x != nil {
-		m.remoteRoot = &otherLeader{construct.NewExchange(x.peer, construct.Leaders, x.tag), x.leader}
+		m.remoteRoot = &otherLeader{construct.NewExchange(x.peer, construct.LeadersBase, x.tag), x.leader}
 	}
 	var err error
 	if construct.Unconfirmed(&v.Proposal, 0) {

@@ -46,16 +46,16 @@ func mergeContext(c *proc.Comm, high bool) (context wire.ContextID, theirs bool,
 	p := c.Process()
 	p.Lock()
 	defer p.Unlock()
-	if !construct.AllOwn(c) {
+	if !construct.AllRunImpi(c) {
 		context, err = construct.ForeignAgreement(c, comm.IntraContexts, func(mine wire.ContextID) (agreed wire.ContextID, err error) {
 			agreed, theirs, err = construct.AgreeForMerge(c, construct.TagMerge, mine, &high)
 			return agreed, err
 		})
 		return context, theirs, err
 	}
-	flags := collective.DoesMerge | saidLow
+	flags := collective.ConstructorMerge | saidLow
 	if high {
-		flags = collective.DoesMerge | saidHigh
+		flags = collective.ConstructorMerge | saidHigh
 	}
 	x := construct.Agreement(c, c.Ordinal())
 	x.Propose(flags, nil, func() {})

@@ -101,9 +101,9 @@ func mayMeet(p *proc.Process) error {
 	return nil
 }
 
-// mayMeetTogether returns an error if the members of c cannot connect to other jobs as one: in a job
-// with a site of another MPI, other worlds can reach the procs of one site alone. All members find
-// the same.
+// mayMeetTogether returns an error if the members of c cannot connect to other jobs as one: in a
+// job with a site of another MPI, other worlds can reach the procs of one site alone. All members
+// find the same.
 func mayMeetTogether(c *proc.Comm) error {
 	p := c.Process()
 	if err := mayMeet(p); err != nil {

@@ -147,7 +147,7 @@ func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Link
 	}
 	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will assign to the request
 	defer func() { m.accepting = 0 }()
-	m.Shown.TraceText(func() string { return "waits for a connection to " + proc.PortLabel(name) })
+	m.Steps.TraceText(func() string { return "waits for a connection to " + proc.PortLabel(name) })
 	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
 	if err == nil {
 		m.TraceStep(stepQueue, func() string { return fmt.Sprintf("a connection waited %v at the node", d.Msg.Meeting.Waited) })

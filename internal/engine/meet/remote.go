@@ -36,8 +36,8 @@ const (
 	maxSwap                         = 2 * dynamic.MaxDescription
 )
 
-// invite makes the Remote at the other end of a link that was made at the port name. connecting says
-// that this proc is the one that has connected.
+// invite makes the Remote at the other end of a link that was made at the port name. connecting
+// says that this proc is the one that has connected.
 func invite(p *proc.Process, l link.Link, name dynamic.World, connecting bool) (*Remote, error) {
 	opener, connecter := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
 	connecter.Host[0] ^= 0x80
@@ -139,7 +139,7 @@ func (g *Remote) swap(step Step, body []byte, bad error) ([]byte, error) {
 func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([]byte, error) {
 	open := t.IsendSized(rank, status(bad, body))
 	text, err := t.RecvSized(rank, maxSwap)
-	if e := t.Sent(open); err == nil {
+	if e := t.WaitSends(open); err == nil {
 		err = e
 	}
 	if bad != nil {
@@ -153,7 +153,7 @@ func swap(t *construct.Exchange, rank int, step Step, body []byte, bad error) ([
 
 // status returns a sized message with the error bad, or with a body if that is nil.
 func status(bad error, body []byte) []byte {
-	l := binary.BigEndian.AppendUint32(construct.NewSized(), construct.FaultCode(bad))
+	l := binary.BigEndian.AppendUint32(construct.NewSizedMessage(), construct.FaultCode(bad))
 	if bad != nil {
 		return l
 	}

@@ -47,12 +47,12 @@ func (m *Meeting) gather() {
 	case !root:
 		open = t.IsendSized(m.Root, status(m.bad, nil))
 	}
-	m.recordError(StepBarrier.fault(t.Sent(open)))
+	m.recordError(StepBarrier.fault(t.WaitSends(open)))
 }
 
 func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 	m.label(s)
-	text, err := m.spread(status(bad, body)[construct.LengthLen:])
+	text, err := m.spread(status(bad, body)[construct.SizedHeader:])
 	switch {
 	case m.C.Rank() == m.Root && bad != nil:
 		return nil, bad
@@ -70,7 +70,7 @@ func (m *Meeting) share(s Step, body []byte, bad error) ([]byte, error) {
 func (m *Meeting) spread(text []byte) ([]byte, error) {
 	t, root := &m.near, m.tree.Position(m.Root)
 	send := func(position int) []construct.Sending {
-		return t.IsendSized(m.tree.Rank(position), append(construct.NewSized(), text...))
+		return t.IsendSized(m.tree.Rank(position), append(construct.NewSizedMessage(), text...))
 	}
 	var open []construct.Sending
 	var err error
@@ -93,6 +93,6 @@ func (m *Meeting) spread(text []byte) ([]byte, error) {
 	for _, child := range m.tree.Children(m.me) {
 		open = append(open, send(child)...)
 	}
-	m.recordError(t.Sent(open))
+	m.recordError(t.WaitSends(open))
 	return text, err
 }

@@ -52,8 +52,9 @@ type outcomeOfSpawn struct {
 	Codes  []proc.Class `json:"codes,omitempty"`
 }
 
-// Spawn starts procs in a world of their own and connects the members of c with them (MPI-4.1, 11.8.2
-// and 11.8.3). The commands matter at the root only; codes has one for each proc that was asked for.
+// Spawn starts procs in a world of their own and connects the members of c with them (MPI-4.1,
+// 11.8.2 and 11.8.3). The commands matter at the root only; codes has one for each proc that was
+// asked for.
 func Spawn(c *proc.Comm, commands []Command, root int) (*proc.Comm, []proc.Class, error) {
 	if err := mayConnect(c, root, "Spawn"); err != nil {
 		return nil, nil, err
@@ -169,8 +170,8 @@ func orderOf(commands []Command) (*wireup.Spawn, error) {
 	return x, nil
 }
 
-// tellOfSpawn has the root tell all members how the spawn went, with the codes of the procs (MPI-4.1,
-// 11.8.2).
+// tellOfSpawn has the root tell all members how the spawn went, with the codes of the procs
+// (MPI-4.1, 11.8.2).
 func (m *Meeting) tellOfSpawn(s *spawning) ([]proc.Class, error) {
 	own := m.C.Rank() == m.Root
 	var text []byte

@@ -166,7 +166,7 @@ func (m *Meeting) read(text []byte) error {
 		}
 		return k.first[i] + n
 	})
-	if proc, overlap := m.C.Comm.Group().Meets(m.remote); overlap {
+	if proc, overlap := m.C.Comm.Group().CommonMember(m.remote); overlap {
 		rank, _ := m.C.Comm.Group().Rank(proc)
 		return StepTellGroups.fault(fmt.Errorf("%w: rank %d is in both groups", comm.ErrComm, rank))
 	}

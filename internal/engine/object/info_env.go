@@ -12,8 +12,8 @@ import (
 )
 
 func InfoEnv() *proc.Info {
-	proc.TheLock.Lock()
-	defer proc.TheLock.Unlock()
+	proc.ProcessMu.Lock()
+	defer proc.ProcessMu.Unlock()
 	if proc.ThisProcess == nil {
 		return nil
 	}

@@ -33,10 +33,10 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 			p.Lock()
 		}
 		if statuses == nil && (q.State != proc.Active || !f.down && settle(q)) {
-			q.Trivial()
+			q.CompleteTrivial()
 			continue
 		}
-		st, err := q.WaitBeside(f.down)
+		st, err := q.WaitUnlessDown(f.down)
 		switch {
 		case errors.Is(err, proc.ErrPending):
 			st.Err = err
@@ -51,11 +51,11 @@ func Waitall(reqs []proc.Request, statuses []proc.Status) (*proc.Comm, error) {
 }
 
 // settle completes the request of a message without an error whose status is not asked for, as
-// almost all are. It returns false if the request has to be completed by WaitBeside. The request is
-// active, and the process is locked.
+// almost all are. It returns false if the request has to be completed by WaitUnlessDown. The
+// request is active, and the process is locked.
 func settle(q *proc.Request) bool {
 	r := q.Message()
-	if *q.Extra() != nil {
+	if *q.Extension() != nil {
 		return false
 	}
 	p := q.Comm().Process()
@@ -171,7 +171,7 @@ func some(reqs []proc.Request, statuses []proc.Status) (indices []int, any bool,
 // take completes q if it is done. It makes no progress.
 func take(q *proc.Request) (done bool, st proc.Status, err error) {
 	if q.State != proc.Active {
-		return true, q.Trivial(), nil
+		return true, q.CompleteTrivial(), nil
 	}
 	q.Comm().Process().Lock()
 	defer q.Comm().Process().Unlock()
@@ -185,8 +185,8 @@ func take(q *proc.Request) (done bool, st proc.Status, err error) {
 	return true, st, err
 }
 
-// await makes progress, sleeping if necessary, until one of reqs is done, if any is active. waited is for
-// how long its caller has waited in vain.
+// await makes progress, sleeping if necessary, until one of reqs is done, if any is active. waited
+// is for how long its caller has waited in vain.
 func await(reqs []proc.Request, waited *time.Duration) {
 	var p *proc.Process
 	for i := range reqs {

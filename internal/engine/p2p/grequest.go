@@ -34,7 +34,7 @@ func GrequestStart(g Generalized) (proc.Request, error) {
 
 // Grequest returns the request of an operation that the program has begun.
 func Grequest(p *proc.Process, g Generalized) proc.Request {
-	return p.Begun(nil, "", &generalized{p: p, fns: g})
+	return p.NewOperationRequest(nil, "", &generalized{p: p, fns: g})
 }
 
 type generalized struct {

@@ -26,7 +26,7 @@ func Send(c *proc.Comm, mode message.Mode, b proc.Buffer, dst, tag int) error {
 	return p.Send(peer, c.Envelope(tag), mode, &out)
 }
 
-func Isend(c *proc.Comm, fn proc.MakerFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
+func Isend(c *proc.Comm, fn proc.RequestFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	if err := fits(c, &b); err != nil {
 		return proc.Request{}, err
 	}
@@ -40,7 +40,7 @@ func Recv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Status, error) {
 	if err := fits(c, &b); err != nil {
 		return proc.Status{}, err
 	}
-	env, from, none, err := c.Wanted(src, tag)
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	switch {
 	case err != nil:
 		return proc.Status{}, err
@@ -70,7 +70,7 @@ func fits(c *proc.Comm, b *proc.Buffer) error {
 
 // startSend begins to send a Buffer that has been checked. fn is the function of MPI that was
 // called.
-func startSend(c *proc.Comm, fn proc.MakerFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
+func startSend(c *proc.Comm, fn proc.RequestFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
 	switch {
 	case err != nil:
@@ -87,8 +87,8 @@ func startSend(c *proc.Comm, fn proc.MakerFunc, mode message.Mode, b proc.Buffer
 
 // startRecv begins to receive into a Buffer that has been checked. fn is the function of MPI that
 // was called.
-func startRecv(c *proc.Comm, fn proc.MakerFunc, b proc.Buffer, src, tag int) (proc.Request, error) {
-	env, from, none, err := c.Wanted(src, tag)
+func startRecv(c *proc.Comm, fn proc.RequestFunc, b proc.Buffer, src, tag int) (proc.Request, error) {
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	switch {
 	case err != nil:
 		return proc.Request{}, err

@@ -65,7 +65,7 @@ func newPartitioned(c *proc.Comm, fn string, x *partitioned, parts int) (proc.Re
 	number := wire.CommRank(c.State().Pairings[pair] % uint32(partitions))
 	c.State().Pairings[pair]++
 	x.env = message.Envelope{Context: c.CollectiveContext(), Rank: partitions + number, Tag: wire.Tag(x.tag)}
-	return proc.Unstarted(c, &proc.RequestExtension{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
+	return proc.NewPersistentRequest(c, &proc.RequestExtension{Op: x, Fn: fn, Plan: &proc.Plan{C: c, Fn: fn, Parts: x}}), nil
 }
 
 // Start starts the operation of q once more.
@@ -158,7 +158,8 @@ func eachReady(q *proc.Request, n int, part func(i int) int) error {
 	return nil
 }
 
-// Parrived reports whether a partition of a receive has arrived; true for a null request (MPI-4.1, 4.2).
+// Parrived reports whether a partition of a receive has arrived; true for a null request (MPI-4.1,
+// 4.2).
 func Parrived(q *proc.Request, partition int) (bool, error) {
 	if q.State == proc.Null {
 		return true, nil
@@ -198,7 +199,7 @@ func (x *partitioned) Status() (proc.Status, error) {
 	if !x.recv {
 		return proc.EmptyStatus, nil
 	}
-	return x.described(x.c.Process().Arrived(x.r, x.items)), nil
+	return x.described(x.c.Process().RecvStatus(x.r, x.items)), nil
 }
 
 // described returns st with the rank and the tag that the program knows.
@@ -215,7 +216,7 @@ func (x *partitioned) Finish() (st proc.Status, err error) {
 	case r == nil:
 		return proc.Status{}, x.c.Process().Failure
 	case x.recv:
-		st, err = x.c.Process().Received(r, x.items)
+		st, err = x.c.Process().FinishRecv(r, x.items)
 		return x.described(st), err
 	}
 	return proc.EmptyStatus, x.c.Process().End(r, x.items)

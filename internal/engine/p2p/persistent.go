@@ -22,7 +22,7 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 	switch {
 	case err != nil:
 	case pl.Recv:
-		_, _, _, err = c.Wanted(pl.Peer, pl.Tag)
+		_, _, _, err = c.RecvEnvelope(pl.Peer, pl.Tag)
 	default:
 		_, _, err = c.PartnerOf(pl.Peer, pl.Tag)
 	}
@@ -30,7 +30,7 @@ func plan(c *proc.Comm, pl proc.Plan) (proc.Request, error) {
 		return proc.Request{}, err
 	}
 	pl.C = c
-	return proc.Unstarted(c, &proc.RequestExtension{Fn: pl.Fn, Plan: &pl}), nil
+	return proc.NewPersistentRequest(c, &proc.RequestExtension{Fn: pl.Fn, Plan: &pl}), nil
 }
 
 func idle(q *proc.Request) error {
@@ -58,7 +58,7 @@ func Start(q *proc.Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", pl.Fn, err)
 	}
-	*next.Extra() = *q.Extra()
+	*next.Extension() = *q.Extension()
 	*q = next
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // Probe waits for a message without receiving it (MPI-4.1, 3.8.1).
 func Probe(c *proc.Comm, src, tag int) (proc.Status, error) {
-	env, from, none, err := c.Wanted(src, tag)
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	if none || err != nil {
 		return proc.ProcNullStatus, err
 	}
@@ -49,7 +49,7 @@ func hopeless(p *proc.Process, env message.Envelope, from message.Peer) error {
 
 // Iprobe is Probe without waiting (MPI-4.1, 3.8.1). It makes progress.
 func Iprobe(c *proc.Comm, src, tag int) (found bool, st proc.Status, err error) {
-	env, from, none, err := c.Wanted(src, tag)
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	if none || err != nil {
 		return none, proc.ProcNullStatus, err
 	}
@@ -76,7 +76,7 @@ type Message struct {
 // TakeMessage takes a message out of the queue. If there is none it waits for one, or returns nil
 // without wait.
 func TakeMessage(c *proc.Comm, src, tag int, wait bool) (*Message, proc.Status, error) {
-	env, from, none, err := c.Wanted(src, tag)
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	if err != nil {
 		return nil, proc.Status{}, err
 	}
@@ -127,7 +127,7 @@ func (m *Message) Comm() *proc.Comm {
 }
 
 // Irecv begins to receive the message into b. fn is the function of MPI that was called.
-func (m *Message) Irecv(fn proc.MakerFunc, b proc.Buffer) (proc.Request, error) {
+func (m *Message) Irecv(fn proc.RequestFunc, b proc.Buffer) (proc.Request, error) {
 	if m == nil || m.c == nil {
 		return proc.Request{}, fmt.Errorf("%w: it has been received, or is MPI_MESSAGE_NULL", proc.ErrMessage)
 	}

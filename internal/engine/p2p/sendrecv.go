@@ -8,23 +8,23 @@ import (
 )
 
 func Sendrecv(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Status, error) {
-	return Exchange(c, Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
+	return Exchange(c, SendrecvArgs{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
 }
 
 func SendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Status, error) {
-	return Exchange(c, Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
+	return Exchange(c, SendrecvArgs{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
 func Isendrecv(c *proc.Comm, out proc.Buffer, dst, stag int, in proc.Buffer, src, rtag int) (proc.Request, error) {
-	return isendrecv(c, "Isendrecv", Swap{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
+	return isendrecv(c, "Isendrecv", SendrecvArgs{Out: out, Dst: dst, Stag: stag, In: in, Src: src, Rtag: rtag})
 }
 
 func IsendrecvReplace(c *proc.Comm, b proc.Buffer, dst, stag, src, rtag int) (proc.Request, error) {
-	return isendrecv(c, "IsendrecvReplace", Swap{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
+	return isendrecv(c, "IsendrecvReplace", SendrecvArgs{Out: b, Dst: dst, Stag: stag, In: b, Src: src, Rtag: rtag, replace: true})
 }
 
-// Swap contains the arguments of a Sendrecv (MPI-4.1, 3.10).
-type Swap struct {
+// SendrecvArgs contains the arguments of a Sendrecv (MPI-4.1, 3.10).
+type SendrecvArgs struct {
 	Out       proc.Buffer
 	Dst, Stag int
 	In        proc.Buffer
@@ -41,7 +41,7 @@ type twoway struct {
 }
 
 // Exchange sends and receives at the same time, and blocks until both are complete.
-func Exchange(c *proc.Comm, w Swap) (proc.Status, error) {
+func Exchange(c *proc.Comm, w SendrecvArgs) (proc.Status, error) {
 	if c == nil {
 		return proc.Status{}, proc.NoComm()
 	}
@@ -61,7 +61,7 @@ func Exchange(c *proc.Comm, w Swap) (proc.Status, error) {
 	return x.Finish()
 }
 
-func isendrecv(c *proc.Comm, fn string, w Swap) (proc.Request, error) {
+func isendrecv(c *proc.Comm, fn string, w SendrecvArgs) (proc.Request, error) {
 	if c == nil {
 		return proc.Request{}, proc.NoComm()
 	}
@@ -72,16 +72,16 @@ func isendrecv(c *proc.Comm, fn string, w Swap) (proc.Request, error) {
 	if err := x.begin(c, &w, false); err != nil {
 		return proc.Request{}, err
 	}
-	return p.Begun(c, fn, x), nil
+	return p.NewOperationRequest(c, fn, x), nil
 }
 
 // begin starts both messages, or none if an argument is wrong.
-func (x *twoway) begin(c *proc.Comm, w *Swap, blocking bool) error {
+func (x *twoway) begin(c *proc.Comm, w *SendrecvArgs, blocking bool) error {
 	peer, noDst, err := c.PartnerOf(w.Dst, w.Stag)
 	if err != nil {
 		return err
 	}
-	env, from, noSrc, err := c.Wanted(w.Src, w.Rtag)
+	env, from, noSrc, err := c.RecvEnvelope(w.Src, w.Rtag)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (x *twoway) Status() (proc.Status, error) {
 	if x.r == nil {
 		return proc.ProcNullStatus, nil
 	}
-	return x.p.Arrived(x.r, x.in), nil
+	return x.p.RecvStatus(x.r, x.in), nil
 }
 
 func (x *twoway) Finish() (st proc.Status, err error) {
@@ -145,7 +145,7 @@ func (x *twoway) Finish() (st proc.Status, err error) {
 		serr = x.p.End(x.s, x.out)
 	}
 	if x.r != nil {
-		st, err = x.p.Received(x.r, x.in)
+		st, err = x.p.FinishRecv(x.r, x.in)
 	}
 	if err == nil {
 		err = serr

@@ -2,8 +2,8 @@ package p2p
 
 import "github.com/openimpi/impi/internal/engine/proc"
 
-// Statusany is Testany that leaves the requests as they are (MPI-4.1, 3.7.6).
-func Statusany(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Status, err error) {
+// GetStatusAny is Testany that leaves the requests as they are (MPI-4.1, 3.7.6).
+func GetStatusAny(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Status, err error) {
 	progress(reqs)
 	any := false
 	for i := range reqs {
@@ -19,7 +19,7 @@ func Statusany(reqs []proc.Request) (c *proc.Comm, i int, done bool, st proc.Sta
 	return nil, proc.Undefined, !any, proc.EmptyStatus, nil
 }
 
-func Statusall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
+func GetStatusAll(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done bool, err error) {
 	if c, done, err := allReady(reqs, statuses); err != nil || !done {
 		return c, false, err
 	}
@@ -31,7 +31,7 @@ func Statusall(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, done 
 	return nil, true, nil
 }
 
-func Statussome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indices []int, done bool, err error) {
+func GetStatusSome(reqs []proc.Request, statuses []proc.Status) (c *proc.Comm, indices []int, done bool, err error) {
 	if err := checkLen(reqs, statuses); err != nil {
 		return noted(reqs), nil, false, err
 	}

@@ -27,7 +27,7 @@ type boards struct {
 	Commit   func(at, size int) error
 	Lending  *board.Lending      // how to lend blocks; nil: blocks are not lent
 	CanWrite func(b []byte) bool // reports whether memory of the program can be written; nil: all can
-	places   []*BoardMember      // of communicators whose goroutines wait
+	members  []*BoardMember      // of communicators whose goroutines wait
 	asleep   bool                // these goroutines have recorded on the board that they sleep
 
 	pending []*BoardMember // of communicators with nonblocking operations under way
@@ -106,16 +106,16 @@ type BoardMember struct {
 	pending bool           // nonblocking operations are under way
 }
 
-// PlaceKnown records that Member is known, before it is used.
-func (s *BoardMember) PlaceKnown() {
+// MemberKnown records that Member is known, before it is used.
+func (s *BoardMember) MemberKnown() {
 	s.Member.Number.Store(s.C.state.Colls.number.Load())
 	if x := s.C.p.FastPath; x != nil {
 		x.share(s)
 	}
 }
 
-// Locate looks up the members on the board and reports whether all of them use it.
-func (s *BoardMember) Locate() bool {
+// LocateMembers looks up the members on the board and reports whether all of them use it.
+func (s *BoardMember) LocateMembers() bool {
 	a, n := &s.C.p.Boards, s.C.Size()
 	if a.Board == nil || s.C.Inter() || n < 2 || n > len(a.ranks) {
 		return false
@@ -133,18 +133,18 @@ func (s *BoardMember) Locate() bool {
 
 // LeaveBoard gives up the communicator's place on the board.
 func (c *Comm) LeaveBoard() {
-	c.state.Colls.Placing.Lock()
-	defer c.state.Colls.Placing.Unlock()
-	if s := c.state.Colls.Place; s != nil {
+	c.state.Colls.Joining.Lock()
+	defer c.state.Colls.Joining.Unlock()
+	if s := c.state.Colls.OnBoard; s != nil {
 		// Operations that were started continue after MPI_Comm_free (MPI-4.1, 7.4.3), and need the
 		// place.
-		_ = c.p.Settle(func() bool { return !s.pending }) // the error means that the job has ended
+		_ = c.p.ProgressUntil(func() bool { return !s.pending }) // the error means that the job has ended
 		if s.shared {
 			c.p.FastPath.unshare(s)
 		}
 		c.state.Colls.number.Store(s.Member.Number.Load())
 		s.Member.Leave()
-		c.state.Colls.Place = nil
+		c.state.Colls.OnBoard = nil
 	}
 	c.state.Colls.Settled.Store(true)
 }

@@ -21,8 +21,9 @@ const (
 	glances = 8
 )
 
-// naps are after which times a member that sleeps looks again, as others may not have seen that it does. Each is much
-// longer than a store takes until other cores see it; a signal may end one of them early.
+// naps are after which times a member that sleeps looks again, as others may not have seen that it
+// does. Each is much longer than a store takes until other cores see it; a signal may end one of
+// them early.
 var naps = [...]time.Duration{time.Millisecond, 20 * time.Millisecond}
 
 // Await waits until w is over. The process is locked, but may be unlocked meanwhile.
@@ -36,10 +37,10 @@ func (s *BoardMember) Await(w board.Wait) error {
 		return nil
 	}
 	s.wait = w
-	p.Boards.places = append(p.Boards.places, s)
+	p.Boards.members = append(p.Boards.members, s)
 	err := s.linger()
-	if i := slices.Index(p.Boards.places, s); i >= 0 {
-		p.Boards.places = slices.Delete(p.Boards.places, i, i+1)
+	if i := slices.Index(p.Boards.members, s); i >= 0 {
+		p.Boards.members = slices.Delete(p.Boards.members, i, i+1)
 	}
 	if p.Boards.asleep && !s.pending { // the driver sleeps for the other waiters, too
 		s.Member.EndSleep()
@@ -154,7 +155,7 @@ func (s *BoardMember) Poll(w *board.Wait) bool {
 
 // lookAtBoards wakes goroutines that sleep on turns if one of their waits at the board is over.
 func (bs *boards) lookAtBoards() (progress bool) {
-	for _, s := range bs.places {
+	for _, s := range bs.members {
 		if s.wait.Done() {
 			bs.p.WakeAll()
 			return true
@@ -167,7 +168,7 @@ func (bs *boards) lookAtBoards() (progress bool) {
 // so that they must not sleep.
 func (bs *boards) sleepAtBoards() bool {
 	bs.asleep = true
-	for _, s := range bs.places {
+	for _, s := range bs.members {
 		s.Member.Sleep()
 		if s.wait.Done() {
 			return false
@@ -182,15 +183,15 @@ func (bs *boards) sleepAtBoards() bool {
 	return true
 }
 
-// missed reports whether what the waiters sleep for may have been written by somebody who has not seen that they
-// sleep: by PublishRelaxed.
+// missed reports whether what the waiters sleep for may have been written by somebody who has not
+// seen that they sleep: by PublishRelaxed.
 func (bs *boards) missed() bool {
 	again := func(s *BoardMember) bool { return s.Member.Rechecks != 0 }
-	return slices.ContainsFunc(bs.places, again) || slices.ContainsFunc(bs.pending, again)
+	return slices.ContainsFunc(bs.members, again) || slices.ContainsFunc(bs.pending, again)
 }
 
 func (bs *boards) over() bool {
-	return slices.ContainsFunc(bs.places, func(s *BoardMember) bool { return s.wait.Done() }) || bs.someGoesOn()
+	return slices.ContainsFunc(bs.members, func(s *BoardMember) bool { return s.wait.Done() }) || bs.someGoesOn()
 }
 
 // doze sleeps. Where others may not have seen that this proc sleeps, it looks at the boards again
@@ -247,13 +248,13 @@ func (s *BoardMember) Pending(on bool) {
 		p.Driver.OtherEvent = nil
 	}
 	p.Background.drop(s.Started)
-	if p.Boards.asleep && !slices.Contains(p.Boards.places, s) {
+	if p.Boards.asleep && !slices.Contains(p.Boards.members, s) {
 		s.Member.EndSleep()
 	}
 }
 
-// CountEnded counts n nonblocking operations on the board that are over, and wakes goroutines that may
-// wait for them.
+// CountEnded counts n nonblocking operations on the board that are over, and wakes goroutines that
+// may wait for them.
 func (s *BoardMember) CountEnded(n int) {
 	p := s.C.p
 	p.Boards.ended += uint64(n)
@@ -265,7 +266,7 @@ func (s *BoardMember) CountEnded(n int) {
 // wakeFromBoards undoes sleepAtBoards.
 func (bs *boards) wakeFromBoards() {
 	bs.asleep = false
-	for _, s := range bs.places {
+	for _, s := range bs.members {
 		s.Member.EndSleep()
 	}
 	for _, s := range bs.pending {
@@ -301,7 +302,7 @@ func (s *BoardMember) Enter() (board.Step, error) {
 
 // Count counts an operation that begins. Now and then it also looks at the links.
 func (s *BoardMember) Count() {
-	if s.Member.Ops++; s.Member.Ops%fastpath.BoardSeldom == 0 {
+	if s.Member.Ops++; s.Member.Ops%fastpath.BoardOpsPerLook == 0 {
 		s.C.p.Test()
 	}
 }
@@ -372,7 +373,7 @@ func (s *BoardMember) Returned(members uint64, t board.Step) (err error) {
 	s.Member.End()
 	s.Notify()
 	for m := members; m != 0; m &= m - 1 {
-		if e := s.Await(s.Member.Taken(m&-m, t)); e != nil && err == nil {
+		if e := s.Await(s.Member.Finished(m&-m, t)); e != nil && err == nil {
 			err = e
 		}
 	}

@@ -68,14 +68,14 @@ type communicators struct {
 // NewComm makes a communicator of a group that this proc is a member of.
 func (cs *communicators) NewComm(s comm.Spec) (*Comm, error) {
 	c := &Comm{p: cs.p}
-	if err := c.Become(s); err != nil {
+	if err := c.Activate(s); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// Become sets the groups and context IDs of c.
-func (c *Comm) Become(s comm.Spec) error {
+// Activate sets the groups and context IDs of c.
+func (c *Comm) Activate(s comm.Spec) error {
 	s.Self, s.Clients = comm.Proc(c.p.Job.Rank), c.p.Worlds.Clients()
 	record, err := comm.New(s)
 	if err != nil {
@@ -106,14 +106,14 @@ func (cs *communicators) makeWorld() (err error) {
 	cs.Self.state.Name.Set("MPI_COMM_SELF")
 	cs.Contexts = comm.NewContexts(comm.Proc(cs.p.Job.Rank))
 	if cs.p.Worlds.Description != nil {
-		cs.Contexts.Qualify(cs.p.Worlds.Description.World, comm.PrivateBits)
+		cs.Contexts.SetWorld(cs.p.Worlds.Description.World, comm.PrivateBits)
 	}
 	return nil
 }
 
 func World() *Comm {
-	TheLock.Lock()
-	defer TheLock.Unlock()
+	ProcessMu.Lock()
+	defer ProcessMu.Unlock()
 	if ThisProcess == nil {
 		return nil
 	}
@@ -121,8 +121,8 @@ func World() *Comm {
 }
 
 func Self() *Comm {
-	TheLock.Lock()
-	defer TheLock.Unlock()
+	ProcessMu.Lock()
+	defer ProcessMu.Unlock()
 	if ThisProcess == nil {
 		return nil
 	}
@@ -155,9 +155,9 @@ func (c *Comm) PartnerOf(rank, tag int) (peer message.Peer, none bool, err error
 	return message.Peer(proc), false, c.Alive()
 }
 
-// Wanted returns the envelope of a receive from a source, which may be a wildcard, and the peer if
-// only one is possible; none reports whether the source is ProcNull.
-func (c *Comm) Wanted(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
+// RecvEnvelope returns the envelope of a receive from a source, which may be a wildcard, and the
+// peer if only one is possible; none reports whether the source is ProcNull.
+func (c *Comm) RecvEnvelope(rank, tag int) (env message.Envelope, from message.Peer, none bool, err error) {
 	env = message.Envelope{Rank: wire.CommRank(rank), Tag: wire.Tag(tag)}
 	from = message.NoPeer
 	if tag == AnyTag && c != nil {
@@ -228,32 +228,32 @@ type PartitionedMatch struct {
 type collectives struct {
 	Once    sync.Once
 	Planner *coll.Planner
-	Ours    bool // all members run this library and number their operations alike
+	AllImpi bool // all members run this library and number their operations alike
 	Mu      sync.Mutex
 	Free    []BackgroundOp // objects of earlier operations, for reuse
-	number  atomic.Uint64  // number of operations begun; in Place if there is one
+	number  atomic.Uint64  // number of operations begun; in OnBoard if there is one
 	// Ordered are the operations that wait for their turn, if some members use another library: that
 	// library does not number operations, so only one may be under way.
 	Ordered []BackgroundOp
 
-	Placing sync.Mutex
-	Settled atomic.Bool // BoardMember was called, so place is final
-	Place   *BoardMember
+	Joining sync.Mutex
+	Settled atomic.Bool // BoardMember was called, so OnBoard is final
+	OnBoard *BoardMember
 
-	Teamed atomic.Bool // Team reports whether the site's MPI takes part in collective operations
-	Team   *NativeComm
+	NativeSettled atomic.Bool // Team reports whether the site's MPI takes part in collective operations
+	NativeComm    *NativeComm
 }
 
 // Next returns the number of the operation that begins now.
 func (cs *collectives) Next() uint64 {
-	if cs.Place != nil {
-		return cs.Place.Member.Number.Add(1) - 1
+	if cs.OnBoard != nil {
+		return cs.OnBoard.Member.Number.Add(1) - 1
 	}
 	return cs.number.Add(1) - 1
 }
 
-// Expected returns a communicator like c that cannot be used until Become gives it context IDs.
-func (c *Comm) Expected(hints *Info) *Comm {
+// NewPending returns a communicator like c that cannot be used until Activate gives it context IDs.
+func (c *Comm) NewPending(hints *Info) *Comm {
 	d := &Comm{p: c.p, Comm: c.Comm, state: CommState{Local: c.state.Local, Hints: hints}}
 	d.state.Life.Store(unborn)
 	return d

@@ -65,8 +65,8 @@ func (s *Stream) Unpack(src []byte, off int64) {
 	s.Buf.typ.Decode(s.Rep, s.Buf.mem, s.Buf.count, off, src, &s.carry)
 }
 
-// receivedSize returns the size of n received bytes for the status, and the representation that it is in:
-// memory, unless they end within an element.
+// receivedSize returns the size of n received bytes for the status, and the representation that it
+// is in: memory, unless they end within an element.
 func (s *Stream) receivedSize(n int64) (int64, datatype.Representation) {
 	t := s.Buf.typ
 	if s.Rep == datatype.Native || t.Identity(s.Rep) {
@@ -269,8 +269,8 @@ func (s *Stream) rescue(before bool, dst []byte) {
 	}
 }
 
-// faulted returns the error of a panic that a fault of memory has caused, and goes on panicking with
-// others.
+// faulted returns the error of a panic that a fault of memory has caused, and goes on panicking
+// with others.
 func faulted(r any) error {
 	if r == nil {
 		return nil

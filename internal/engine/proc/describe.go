@@ -1,14 +1,10 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/comm"
@@ -41,7 +37,7 @@ func (nc *nodeControl) describe(ofCalls bool) {
 	}
 	s.Retransmits = nc.resent.Totals()
 	nc.asked.Store(false) // a later question is answered by this answer or another one
-	for _, part := range InParts(s, wireup.MaxStats) {
+	for _, part := range SplitStats(s, wireup.MaxStats) {
 		if nc.Control.Send(wireup.Message{Kind: wireup.KindStats, Stats: part}) != nil {
 			return // the node is gone
 		}
@@ -114,7 +110,7 @@ func (nc *nodeControl) waitOf(waiting []calls.Call) *wireup.Wait {
 	if p.Probing.On {
 		add(nc.partner(message.Pending{What: "recv", Peer: p.Probing.From, Env: p.Probing.Env, Total: -1}))
 	}
-	for _, s := range append(p.Boards.places[:len(p.Boards.places):len(p.Boards.places)], p.Boards.pending...) {
+	for _, s := range append(p.Boards.members[:len(p.Boards.members):len(p.Boards.members)], p.Boards.pending...) {
 		members := s.wait.Missing()
 		if s.pending {
 			members |= s.Started.Unfinished()
@@ -157,7 +153,7 @@ func (nc *nodeControl) waitOfWindows(w *wireup.Wait, add func(wireup.Partner)) {
 			w.Locks = append(w.Locks, lock)
 		}
 	}
-	w.Bound()
+	w.Truncate()
 }
 
 // member describes something that is wanted of a member of a window.
@@ -213,7 +209,8 @@ func (nc *nodeControl) partner(x message.Pending) wireup.Partner {
 	return w
 }
 
-// commOf is nameOf, which calls the communicator of a window like the window. The process is locked.
+// commOf is nameOf, which calls the communicator of a window like the window. The process is
+// locked.
 func (nc *nodeControl) commOf(id wire.ContextID) string {
 	if win := nc.p.Comms.windows[id&^1]; win != nil {
 		return "window " + win.Label()
@@ -236,8 +233,8 @@ func (cs *communicators) nameOf(id wire.ContextID) string {
 	return fmt.Sprintf("the communicator with context ID %d", id&^1)
 }
 
-// SetWindow registers a window as the receiver of messages in a context, or with nil removes it. The
-// process is locked.
+// SetWindow registers a window as the receiver of messages in a context, or with nil removes it.
+// The process is locked.
 func (cs *communicators) SetWindow(id wire.ContextID, w Window) {
 	switch {
 	case w == nil:
@@ -282,9 +279,9 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 		x.Counted, x.Pure = true, true
 		x.Sent, x.Received = sent, received
 	}
-	if q.Packed != nil {
-		c := q.Packed.Counted()
-		x.Packed = &wireup.CompressedBytes{Sent: c.Sent, Received: c.Received, SentPacked: c.WireSent, ReceivedPacked: c.WireReceived}
+	if q.Compressed != nil {
+		c := q.Compressed.Counted()
+		x.Compressed = &wireup.CompressedBytes{Sent: c.Sent, Received: c.Received, SentCompressed: c.WireSent, ReceivedCompressed: c.WireReceived}
 	}
 	if q.Resumable != nil {
 		x.Disconnected, _ = q.Resumable.Broken()
@@ -296,8 +293,8 @@ func measure(q *Endpoint, x *wireup.LinkStats) {
 	}
 }
 
-// InParts splits an answer into records of at most n links.
-func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
+// SplitStats splits an answer into records of at most n links.
+func SplitStats(s *wireup.Stats, n int) (parts []*wireup.Stats) {
 	links := s.Links
 	for {
 		part := *s
@@ -313,26 +310,26 @@ func InParts(s *wireup.Stats, n int) (parts []*wireup.Stats) {
 	}
 }
 
-// Cause is the kind of event that a goroutine waits for.
-type Cause uint8
+// WaitCause is the kind of event that a goroutine waits for.
+type WaitCause uint8
 
 // The causes.
 const (
-	ForOther      Cause = iota // anything else, such as a node's answer
-	ForRecv                    // a message, or the rest of it
-	ForSend                    // a receiver, or room on the way to it
-	ForCollective              // other members of a communicator
-	ForWindow                  // other members of a window
+	ForOther      WaitCause = iota // anything else, such as a node's answer
+	ForRecv                        // a message, or the rest of it
+	ForSend                        // a receiver, or room on the way to it
+	ForCollective                  // other members of a communicator
+	ForWindow                      // other members of a window
 	causes
 )
 
 var causeNames = [causes]string{"other", "recv", "send", "collective", "one-sided"}
 
-// Causes returns the names of all causes of waiting, as in an account.
-func Causes() []string { return causeNames[:] }
+// WaitCauseNames returns the names of all causes of waiting, as in an account.
+func WaitCauseNames() []string { return causeNames[:] }
 
-// account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock is
-// read. The process's lock guards it.
+// account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock
+// is read. The process's lock guards it.
 type account struct {
 	p     *Process
 	trace *calls.Timeline // nil: none is written
@@ -344,10 +341,10 @@ type account struct {
 
 func (a *account) on() bool { return a.waits != nil }
 
-// wait is what was waited for, and whom; NoPeer stands for others than the job's procs, and for those
-// that are not known.
+// wait is what was waited for, and whom; NoPeer stands for others than the job's procs, and for
+// those that are not known.
 type wait struct {
-	cause Cause
+	cause WaitCause
 	peer  message.Peer
 }
 
@@ -361,48 +358,22 @@ func (a *account) begin() {
 	}
 }
 
-// Regular creates or empties a file, and fails if path is no regular file, without waiting for a
-// reader of a pipe, or if another process does the same.
-func Regular(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
-	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no regular file", path)
-	}
-	if err == nil {
-		err = wireup.Claim(file)
-	}
-	if err == nil {
-		err = file.Truncate(0)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return file, nil
-}
-
 // beginTrace begins to write a timeline. If that fails, the job goes on without it.
 func (a *account) beginTrace(path string) {
 	cut := func(written int64, cause error) { a.p.Trace.fileCut(path, written, cause) }
-	file, err := Regular(path)
+	file, err := CreateRegularFile(path)
 	if err != nil {
 		cut(0, err)
 		return
 	}
-	a.trace = calls.Trace(&TraceFile{W: &calls.List{F: file}, Cut: cut}, calls.TimelineProc{
+	a.trace = calls.Trace(&TraceFile{W: &calls.JSONList{F: file}, Cut: cut}, calls.TimelineProc{
 		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
 		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
 	}, a.p.Job.TimelineEach)
 	a.run = a.trace.Run
 }
 
-func (a *account) waited(c Cause, peer message.Peer, since time.Time) {
+func (a *account) waited(c WaitCause, peer message.Peer, since time.Time) {
 	if int(peer) < 0 || int(peer) >= a.p.Job.Size() {
 		peer = message.NoPeer
 	}
@@ -410,7 +381,7 @@ func (a *account) waited(c Cause, peer message.Peer, since time.Time) {
 }
 
 // AwaitFor is Process.AwaitProgress for a goroutine that waits for a peer, or for NoPeer.
-func (a *account) AwaitFor(c Cause, peer message.Peer) {
+func (a *account) AwaitFor(c WaitCause, peer message.Peer) {
 	if !a.on() {
 		a.p.AwaitProgress()
 		return
@@ -420,8 +391,8 @@ func (a *account) AwaitFor(c Cause, peer message.Peer) {
 	a.waited(c, peer, begun)
 }
 
-// AwaitSoon is Process.AwaitProgress for a goroutine that waits for a message, which may come soon. The time does
-// not count as a wait.
+// AwaitSoon is Process.AwaitProgress for a goroutine that waits for a message, which may come soon.
+// The time does not count as a wait.
 func (a *account) AwaitSoon(r *message.Request) {
 	if !receiveSoon(a.p, r) {
 		a.p.AwaitProgress()

@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// TestRegular: an older file is emptied; a pipe without a reader, one with a reader, and a link are refused
-// at once and stay as they are.
+// TestRegular: an older file is emptied; a pipe without a reader, one with a reader, and a link are
+// refused at once and stay as they are.
 func TestRegular(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -32,7 +32,7 @@ func TestRegular(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"pipe", "read", "link"} {
-		if f, err := proc.Regular(at(name)); err == nil || err.Error() != at(name)+" is no regular file" {
+		if f, err := proc.CreateRegularFile(at(name)); err == nil || err.Error() != at(name)+" is no regular file" {
 			t.Errorf("%s: %v, %v", name, f, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestRegular(t *testing.T) {
 		t.Errorf("through the link: %q, %v", b, err)
 	}
 	for _, name := range []string{"old", "new"} {
-		f, err := proc.Regular(at(name))
+		f, err := proc.CreateRegularFile(at(name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -204,7 +204,7 @@ func (dc *disconnects) supersede(peer message.Peer) {
 	if q := dc.p.Endpoints.endpointOf(peer); q != nil {
 		q.forgotten, q.superseded = true, true // the node has replaced this link by the new one
 		q.Drop(io.EOF)
-		dc.p.Eng.Renew(peer)
+		dc.p.Eng.ResetPeer(peer)
 	}
 }
 

@@ -318,7 +318,7 @@ func (q *Endpoint) takeFrames() (progress, all bool) {
 // Receive.
 func (q *Endpoint) ahead() bool {
 	if l, ok := q.Link.(*native.Link); ok {
-		return q.p.Native.hub.Look(l)
+		return q.p.Native.links.LookForStream(l)
 	}
 	poll.Pause()
 	return q.InPlace.Ready()
@@ -376,7 +376,8 @@ func (q *Endpoint) Drop(cause error) {
 	q.broke(cause)
 }
 
-// counted returns the bytes that the link has sent and received since it came here, if it counts them.
+// counted returns the bytes that the link has sent and received since it came here, if it counts
+// them.
 func (q *Endpoint) counted() (sent, received uint64, ok bool) {
 	c, ok := q.Link.(counter)
 	if !ok {

@@ -203,13 +203,13 @@ func Failed(fn string, err error) error {
 	if err == nil {
 		return nil
 	}
-	TheLock.Lock()
+	ProcessMu.Lock()
 	p := ThisProcess
-	TheLock.Unlock()
+	ProcessMu.Unlock()
 	if p != nil {
 		return p.Failed(fn, err)
 	}
-	err = Named(fn, err)
+	err = WithFuncName(fn, err)
 	if h := (&HandlerSlot{}).Current(); h.action == AbortJob {
 		fmt.Fprintf(os.Stderr, "impi: fatal error: %v: %v\n", ErrorClass(err), err)
 		os.Exit(int(ErrorClass(err)))
@@ -234,13 +234,13 @@ func (c *Comm) tell(fn string, err error) error {
 	case c.state.Life.Load() != Usable:
 		return c.p.Failed(fn, err)
 	}
-	err = Named(fn, err)
+	err = WithFuncName(fn, err)
 	c.handle(err)
 	return err
 }
 
-// Named puts the name of a function of MPI before its error.
-func Named(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }
+// WithFuncName puts the name of a function of MPI before its error.
+func WithFuncName(fn string, err error) error { return fmt.Errorf("mpi.%s: %w", fn, err) }
 
 // Action returns the handler's action on an error.
 func (h *Errhandler) Action() action { return h.action }

@@ -21,18 +21,18 @@ const looksBeforeYield = 256
 
 type fastPath struct {
 	*fastpath.Memory
-	p         *Process
-	endpoints [fastpath.Peers]*Endpoint         // by the peer's index in the shared table; nil: free
-	links     [fastpath.Peers]link.FastBoxLink  // of the endpoints
-	received  func(buf unsafe.Pointer, n int64) // called with what was received for C
-	places    [board.Slots]*BoardMember         // places whose State C uses too
-	streaks   uint32                            // how many times Streak has reached StreakMax
-	adopted   [fastpath.Requests]*message.Request
-	started   [fastpath.Requests]StartedByC // operations on the board, including those that C has made
-	moving    [fastpath.Requests]*native.Transfer
-	ops       [fastpath.Requests]fastOp
-	extras    [fastpath.Requests]RequestExtension
-	gone      map[message.Peer]uint64 // bytes that C had sent to peers that have left
+	p            *Process
+	endpoints    [fastpath.Peers]*Endpoint         // by the peer's index in the shared table; nil: free
+	links        [fastpath.Peers]link.FastBoxLink  // of the endpoints
+	received     func(buf unsafe.Pointer, n int64) // called with what was received for C
+	boardMembers [board.Slots]*BoardMember         // places whose State C uses too
+	streaks      uint32                            // how many times Streak has reached StreakMax
+	adopted      [fastpath.Requests]*message.Request
+	started      [fastpath.Requests]StartedByC // operations on the board, including those that C has made
+	moving       [fastpath.Requests]*native.Transfer
+	ops          [fastpath.Requests]fastOp
+	extras       [fastpath.Requests]RequestExtension
+	gone         map[message.Peer]uint64 // bytes that C had sent to peers that have left
 }
 
 // UseFastPath lets C code send and receive short messages between procs of this host without
@@ -104,7 +104,7 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 			x.Top = max(x.Top, int32(i+1))
 			x.links[i].MoveFastBoxes(&x.Peers[i].FastBoxes)
 			if q.native {
-				x.Shorts = p.Native.library.Shorts()
+				x.Shorts = p.Native.library.ShortMessageCalls()
 			}
 			x.Memory.Forget()
 			return
@@ -164,7 +164,7 @@ func (x *fastPath) adoptMoves() {
 	for i := x.Moves.First; i != fastpath.None; i = x.Table[i].Next {
 		r := &x.Table[i]
 		r.State = fastpath.Adopted
-		x.moving[i] = x.p.Native.hub.AwaitTransfer(r.Board, int32(r.What))
+		x.moving[i] = x.p.Native.links.AwaitTransfer(r.Board, int32(r.What))
 	}
 	x.Moves = fastpath.NativeTransfers{First: fastpath.None, Last: fastpath.None}
 }
@@ -175,7 +175,7 @@ func (x *fastPath) adoptStarts() {
 		b := &x.Begun[slot]
 		for i := b.First; i != fastpath.None; i = x.Table[i].Next {
 			x.Table[i].State = fastpath.Adopted
-			x.started[i] = x.places[slot].Started.Adopt(&x.Table[i], b.Read != 0)
+			x.started[i] = x.boardMembers[slot].Started.Adopt(&x.Table[i], b.Read != 0)
 		}
 		*b = fastpath.StartedOps{First: fastpath.None, Last: fastpath.None}
 	}
@@ -214,7 +214,7 @@ func (x *fastPath) adopt(p *Process) {
 		x.Last = fastpath.None
 	}
 	from := message.NoPeer
-	if r.Peer != fastpath.Every {
+	if r.Peer != fastpath.AnySource {
 		from = x.endpoints[r.Peer].Peer
 	}
 	env := message.Envelope{Context: wire.ContextID(r.Context), Rank: wire.CommRank(r.Rank), Tag: wire.Tag(r.Tag)}
@@ -242,7 +242,7 @@ func (x *fastPath) open(p *Process) {
 		x.Gate.Store(fastpath.Open) // C may still do operations on windows
 		return
 	}
-	quiet := p.Eng.Unoccupied()
+	quiet := p.Eng.NothingPending()
 	for i, q := range x.endpoints[:x.Top] {
 		if q == nil {
 			continue
@@ -271,8 +271,8 @@ func (x *fastPath) sent() map[message.Peer]uint64 {
 	return bytes
 }
 
-// settle adds what C has waited for a peer to the account, if there is one, and for the members that
-// share boards.
+// settle adds what C has waited for a peer to the account, if there is one, and for the members
+// that share boards.
 func (x *fastPath) settle(i int) {
 	l := &x.Peers[i]
 	if a := &x.p.Account; a.on() && x.endpoints[i] != nil {
@@ -289,7 +289,7 @@ func (x *fastPath) settleAll() {
 	for i := range x.Top {
 		x.settle(int(i))
 	}
-	for slot, s := range x.places {
+	for slot, s := range x.boardMembers {
 		for m := range x.Waited[slot] {
 			if d := x.Waited[slot][m]; d > 0 && s != nil && m < len(s.procs) {
 				x.p.Account.waits[wait{ForCollective, message.Peer(s.procs[m])}] += calls.Elapsed(d)
@@ -309,8 +309,8 @@ func flag(b bool) uint32 {
 // FastPathBoard returns the slot of the board in which C does operations of c, or None if C does
 // none.
 func (c *Comm) FastPathBoard() int32 {
-	if cs := &c.state.Colls; cs.Settled.Load() && cs.Place != nil && cs.Place.shared {
-		return int32(cs.Place.Member.Index())
+	if cs := &c.state.Colls; cs.Settled.Load() && cs.OnBoard != nil && cs.OnBoard.shared {
+		return int32(cs.OnBoard.Member.Index())
 	}
 	return fastpath.None
 }
@@ -322,7 +322,7 @@ func (c *Comm) FastPath(handle uintptr) {
 		return
 	}
 	on, team := c.FastPathBoard(), c.p.Native.number(c)
-	if e := x.Place(handle); e.Handle == handle && e.Board == on && e.Team == team {
+	if e := x.CommOf(handle); e.Handle == handle && e.Board == on && e.Team == team {
 		return
 	}
 	c.p.Lock()
@@ -330,7 +330,7 @@ func (c *Comm) FastPath(handle uintptr) {
 	if c.Alive() != nil || c.state.Revoked.Load() {
 		return
 	}
-	e := x.Place(handle)
+	e := x.CommOf(handle)
 	*e = fastpath.Comm{Handle: handle, Context: uint64(c.Context()), Rank: int32(c.Rank()), TagUB: int32(c.TagUB()), Board: on, Team: team, Size: int32(c.Size())}
 	at := map[message.Peer]int8{}
 	for i, q := range x.endpoints[:x.Top] {
@@ -398,8 +398,8 @@ func (x *fastPath) share(s *BoardMember) {
 	x.p.Lock()
 	defer x.p.Unlock()
 	at := s.Member.Index()
-	s.Member.Move(&x.Boards[at])
-	x.places[at], s.shared = s, true
+	s.Member.SetState(&x.Boards[at])
+	x.boardMembers[at], s.shared = s, true
 	x.Used++
 }
 
@@ -407,9 +407,9 @@ func (x *fastPath) unshare(s *BoardMember) {
 	x.p.Lock()
 	defer x.p.Unlock()
 	at := s.Member.Index()
-	s.Member.Move(new(board.State))
+	s.Member.SetState(new(board.State))
 	x.Boards[at].Members = 0
-	x.places[at], s.shared = nil, false
+	x.boardMembers[at], s.shared = nil, false
 	x.Used--
 	x.Memory.Forget()
 }
@@ -422,13 +422,13 @@ func WakeFastPathMembers(slot int) {
 	}
 }
 
-// PlaceAt returns the place in a slot of the board in which C does operations.
-func (x *fastPath) PlaceAt(slot int) *BoardMember { return x.places[slot] }
+// BoardMemberAt returns the place in a slot of the board in which C does operations.
+func (x *fastPath) BoardMemberAt(slot int) *BoardMember { return x.boardMembers[slot] }
 
 func (x *fastPath) ring(slot int) {
 	x.p.Lock()
 	defer x.p.Unlock()
-	if s := x.places[slot]; s != nil {
+	if s := x.boardMembers[slot]; s != nil {
 		s.Notify()
 	}
 }
@@ -445,7 +445,7 @@ func (c *Comm) FastPathRequest(i int, gen uint32) Request {
 
 var startNames = map[uint32]string{
 	fastpath.BoardBarrier: "Ibarrier", fastpath.BoardBcast: "Ibcast", fastpath.BoardGather: "Igather", fastpath.BoardScatter: "Iscatter",
-	fastpath.BoardAllgather: "Iallgather", fastpath.BoardAlltoall: "Ialltoall", fastpath.BoardReduce: "Ireduce", fastpath.BoardAllreduces: "Iallreduce",
+	fastpath.BoardAllgather: "Iallgather", fastpath.BoardAlltoall: "Ialltoall", fastpath.BoardReduce: "Ireduce", fastpath.BoardAllreduce: "Iallreduce",
 }
 
 type fastOp struct {
@@ -477,7 +477,7 @@ func (o *fastOp) Status() (Status, error) {
 		return s.Status()
 	}
 	if m := o.p.FastPath.adopted[o.i]; m != nil {
-		return o.p.Arrived(m, nil), nil
+		return o.p.RecvStatus(m, nil), nil
 	}
 	r := o.record()
 	if r.Peer == fastpath.None || r.Peer == fastpath.OnBoard {
@@ -490,7 +490,7 @@ func (o *fastOp) Finish() (st Status, err error) {
 	if s := o.p.FastPath.started[o.i]; s != nil {
 		st, err = s.Finish()
 	} else if m := o.p.FastPath.adopted[o.i]; m != nil {
-		st, err = o.p.Received(m, nil)
+		st, err = o.p.FinishRecv(m, nil)
 		if err == nil && !st.cancelled {
 			o.p.FastPath.received(o.record().Buf, st.bytes)
 		}
@@ -503,8 +503,8 @@ func (o *fastOp) Finish() (st Status, err error) {
 	return st, err
 }
 
-// moved is Finish for a message whose data the site's MPI has moved. It cannot be cancelled, as it is matched, or
-// may be.
+// moved is Finish for a message whose data the site's MPI has moved. It cannot be cancelled, as it
+// is matched, or may be.
 func (o *fastOp) moved(t *native.Transfer) (Status, error) {
 	done, err := t.Done()
 	if err != nil {

@@ -26,10 +26,10 @@ const (
 	Ended
 )
 
-// The is the program's process, set by Init. TheLock guards it.
+// The is the program's process, set by Init. ProcessMu guards it.
 var (
 	ThisProcess *Process
-	TheLock     sync.Mutex
+	ProcessMu   sync.Mutex
 )
 
 // NewProcess makes a proc of a job. agent and control are nil in a singleton.
@@ -97,14 +97,14 @@ func (r *MemberTable) NewProcess(job *wireup.Job, agent link.Link, m machine.Mac
 }
 
 func Initialized() bool {
-	TheLock.Lock()
-	defer TheLock.Unlock()
+	ProcessMu.Lock()
+	defer ProcessMu.Unlock()
 	return ThisProcess != nil
 }
 
 func Finalized() bool {
-	TheLock.Lock()
-	defer TheLock.Unlock()
+	ProcessMu.Lock()
+	defer ProcessMu.Unlock()
 	return ThisProcess != nil && Phase(ThisProcess.State.Load()) == Ended
 }
 
@@ -123,9 +123,9 @@ func (es *endpoints) Close() {
 }
 
 func Abort(code int, why string) {
-	TheLock.Lock()
+	ProcessMu.Lock()
 	p := ThisProcess
-	TheLock.Unlock()
+	ProcessMu.Unlock()
 	if p != nil && p.Node.Control != nil {
 		p.Abort(code, why)
 	} else if why != "" {
@@ -174,8 +174,8 @@ const CheckVariable = "IMPI_CHECK"
 
 // Current returns the program's process, or an error before Init and after Finalize.
 func Current() (*Process, error) {
-	TheLock.Lock()
-	defer TheLock.Unlock()
+	ProcessMu.Lock()
+	defer ProcessMu.Unlock()
 	switch {
 	case ThisProcess == nil:
 		return nil, ErrNotInitialized

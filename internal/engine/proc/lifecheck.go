@@ -14,14 +14,15 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// A link to a proc of another world that has broken, without both ends having agreed to close it, is not
-// proof that the proc is dead, and what was on it is missing if it lives. So each end asks its node for a
-// link once more, on which both say what they know: see lifeCheck. A proc to which no link can be made is
-// lost. Of two that live, the one whose world has the greater name gives way to the other, and ends. The
-// other one sees to it that this is known there: until then it does not leave Finalize.
+// A link to a proc of another world that has broken, without both ends having agreed to close it,
+// is not proof that the proc is dead, and what was on it is missing if it lives. So each end asks
+// its node for a link once more, on which both say what they know: see lifeCheck. A proc to which
+// no link can be made is lost. Of two that live, the one whose world has the greater name gives way
+// to the other, and ends. The other one sees to it that this is known there: until then it does not
+// leave Finalize.
 
-// lifeChecks are what a proc asks others about after such a loss. Its methods may be called with nil, for a job
-// that ends with its first loss. The process's lock guards it.
+// lifeChecks are what a proc asks others about after such a loss. Its methods may be called with
+// nil, for a job that ends with its first loss. The process's lock guards it.
 type lifeChecks struct {
 	p *Process
 	s *Survival
@@ -36,8 +37,8 @@ func newLifeChecks(p *Process) *lifeChecks {
 	return &lifeChecks{p: p, s: p.Survival, suspected: make(map[message.Peer]*suspicion), untold: make(map[message.Peer]*suspicion), cut: make(map[message.Peer]bool)}
 }
 
-// suspicion is what a proc keeps of a broken link until it knows whether the proc at its other end lives;
-// if that one gives way, until it has ended or cannot be asked.
+// suspicion is what a proc keeps of a broken link until it knows whether the proc at its other end
+// lives; if that one gives way, until it has ended or cannot be asked.
 type suspicion struct {
 	q     *Endpoint // dropped, but still the way of what is to be sent to its peer
 	cause error
@@ -46,20 +47,21 @@ type suspicion struct {
 	ended bool // it does not live, or cannot be asked
 }
 
-// The most links that are made to ask a proc, and the first and the longest pause between two: a node may
-// accept links for a proc that has just died.
+// The most links that are made to ask a proc, and the first and the longest pause between two: a
+// node may accept links for a proc that has just died.
 const (
 	maxLifeChecks  = 12
 	firstLifeCheck = 10 * time.Millisecond
 	lastLifeCheck  = time.Second
 	// Of a proc that does not answer while it lives, its node says so after 20 s: that is as good as
-	// so many links, and so is a link by which it is to learn that it is lost and that it leaves open for so long.
+	// so many links, and so is a link by which it is to learn that it is lost and that it leaves open
+	// for so long.
 	unansweredChecks = 3
 	longestCheck     = 20 * time.Second
 )
 
-// suspects notes that a link to another world has broken, and reports whether it is kept until the node has
-// said more.
+// suspects notes that a link to another world has broken, and reports whether it is kept until the
+// node has said more.
 func (c *lifeChecks) suspects(q *Endpoint, cause error) bool {
 	if c == nil || !c.s.outlives(c.p.Worlds.WorldOf(comm.Proc(q.Peer))) {
 		return false
@@ -84,7 +86,8 @@ func (c *lifeChecks) askNode(peer message.Peer) {
 	c.p.Worlds.open(peer, wireup.Meeting{LifeCheck: true})
 }
 
-// inquires handles the node's answer about a proc to which a link has broken, and reports whether it was one.
+// inquires handles the node's answer about a proc to which a link has broken, and reports whether
+// it was one.
 func (c *lifeChecks) inquires(d LinkMessage, peer message.Peer) bool {
 	if c == nil {
 		return false
@@ -138,9 +141,9 @@ func (c *lifeChecks) bothLive(peer message.Peer) {
 	}
 }
 
-// mustKnow sees to it that a proc of another world that is taken for lost knows it, unless it has ended;
-// q is the link to it, if it was not broken. Each proc that goes on does so, as the one that has found the link broken may
-// die before it can.
+// mustKnow sees to it that a proc of another world that is taken for lost knows it, unless it has
+// ended; q is the link to it, if it was not broken. Each proc that goes on does so, as the one that
+// has found the link broken may die before it can.
 func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 	sus := c.suspected[peer]
 	switch {
@@ -160,8 +163,8 @@ func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 	}
 }
 
-// limit ends a link by which a proc is to learn that it is lost: one that is stopped, or computes, neither
-// reads nor ends it.
+// limit ends a link by which a proc is to learn that it is lost: one that is stopped, or computes,
+// neither reads nor ends it.
 func (c *lifeChecks) limit(x *lifeCheck) {
 	c.p.Machine.AfterFunc(longestCheck, func() {
 		c.p.Lock()
@@ -220,8 +223,8 @@ func (c *lifeChecks) clearSuspicions() {
 	}
 }
 
-// lifeCheck is a link by which two procs say what they know, after the one before has broken. Each sends one
-// word, and ends its side when it has read that of the other.
+// lifeCheck is a link by which two procs say what they know, after the one before has broken. Each
+// sends one word, and ends its side when it has read that of the other.
 type lifeCheck struct {
 	drive.Endpoint
 	p      *Process
@@ -315,8 +318,8 @@ func (x *lifeCheck) Receive() (progress bool) {
 	return progress
 }
 
-// Drop implements drive.EndpointIO; no cause is looked at. A link on which the other end has said nothing
-// proves nothing.
+// Drop implements drive.EndpointIO; no cause is looked at. A link on which the other end has said
+// nothing proves nothing.
 func (x *lifeCheck) Drop(cause error) {
 	if x.failed {
 		return
@@ -366,8 +369,8 @@ func (c *lifeChecks) again(sus *suspicion) {
 	})
 }
 
-// answered handles what the other end has said in a lifeCheck. Anything else than the word comes from a
-// proc that has a use for the link, so it lives.
+// answered handles what the other end has said in a lifeCheck. Anything else than the word comes
+// from a proc that has a use for the link, so it lives.
 func (c *lifeChecks) answered(x *lifeCheck, word []byte) {
 	says := saysLives
 	if bytes.HasPrefix(word, []byte(lifeWord)) {

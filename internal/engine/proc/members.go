@@ -68,7 +68,7 @@ func NewMemberTable(procs []wireup.Proc, like *MemberTable) (*MemberTable, error
 	if r.directory, err = message.NewDirectory(ids); err != nil {
 		return nil, err
 	}
-	r.readPlaces(&wireup.Job{Procs: procs}, everySite)
+	r.readHosts(&wireup.Job{Procs: procs}, everySite)
 	return r, nil
 }
 
@@ -81,7 +81,7 @@ func membersOf(job *wireup.Job) (*MemberTable, error) {
 	if err := r.readData(job); err != nil {
 		return nil, err
 	}
-	r.readPlaces(job, job.Proc(job.Rank).Client)
+	r.readHosts(job, job.Proc(job.Rank).Client)
 	return r, nil
 }
 
@@ -90,9 +90,9 @@ const (
 	otherSite = wire.HostRank(-1)
 )
 
-// readPlaces finds out from the procs' descriptions where they are. Of hosts it keeps those of one site,
-// or of everySite: collective operations go by the hosts of the proc's own.
-func (r *MemberTable) readPlaces(job *wireup.Job, site wire.ClientRank) {
+// readHosts finds out from the procs' descriptions where they are. Of hosts it keeps those of one
+// site, or of everySite: collective operations go by the hosts of the proc's own.
+func (r *MemberTable) readHosts(job *wireup.Job, site wire.ClientRank) {
 	several, first := false, true
 	var before wireup.Proc
 	r.clients = comm.ClientsByRuns(func(yield func(int, wire.ClientRank) bool) {
@@ -212,8 +212,8 @@ func (r *MemberTable) sameProcs(procs []wireup.Proc) bool {
 // Clients returns the site of each rank.
 func (r *MemberTable) Clients() *comm.Clients { return r.clients }
 
-// Hosts returns the host of each rank of this proc's site, with host ranks in place of client ranks;
-// nil if no site of the job has several hosts.
+// Hosts returns the host of each rank of this proc's site, with host ranks in place of client
+// ranks; nil if no site of the job has several hosts.
 func (r *MemberTable) Hosts() *comm.Clients { return r.hosts }
 
 // Common returns the representation that all ranks can read.

@@ -20,8 +20,8 @@ const (
 	napAfter = 50 * time.Millisecond
 	// nap is how long it sleeps then.
 	nap = time.Millisecond
-	// doze is how long it sleeps where other threads compute: a core that is offered to them comes back
-	// only some milliseconds later, but a sleeper gets it at once, for other links as well.
+	// doze is how long it sleeps where other threads compute: a core that is offered to them comes
+	// back only some milliseconds later, but a sleeper gets it at once, for other links as well.
 	doze = 50 * time.Microsecond
 )
 
@@ -30,7 +30,7 @@ const (
 type Native struct {
 	p         *Process
 	library   *native.Library
-	hub       *native.Links
+	links     *native.Links
 	first     wire.WorldRank // lowest of the site's ranks
 	endpoints []*Endpoint    // by rank at the site; nil: no endpoint, or none any more
 	oneThread bool           // at most one thread of the program is in MPI at a time
@@ -45,7 +45,7 @@ func (p *Process) UseNative(l *native.Library) {
 	p.Lock()
 	defer p.Unlock()
 	p.Native = &Native{
-		p: p, library: l, hub: native.NewLinks(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
+		p: p, library: l, links: native.NewLinks(l), first: p.Job.Rank - wire.WorldRank(l.Rank),
 		endpoints: make([]*Endpoint, l.Size),
 	}
 	site, own, machines := []wire.WorldRank(nil), p.Job.Proc(p.Job.Rank).Node, false
@@ -56,7 +56,7 @@ func (p *Process) UseNative(l *native.Library) {
 	// On one host all procs get the same result. Of several hosts one may have transports that
 	// others do not have.
 	if p.Native.idle = !machines && !p.Native.Carries(site); !p.Native.idle {
-		p.Native.hub.UseShorts()
+		p.Native.links.BeginShortMessages()
 		p.spin.SetUnwoken()
 	}
 }
@@ -79,7 +79,7 @@ func (n *Native) open(peer message.Peer) bool {
 	if at < 0 || at >= len(n.endpoints) {
 		return false
 	}
-	l, _ := n.hub.Link(at)
+	l, _ := n.links.Link(at)
 	return n.add(l)
 }
 
@@ -106,7 +106,7 @@ func (n *Native) poll() (progress bool) {
 	if n.idle {
 		return false
 	}
-	ready, progress := n.hub.Poll()
+	ready, progress := n.links.Poll()
 	if progress {
 		n.p.WakeAll() // goroutines may wait for completed operations
 	}
@@ -145,10 +145,10 @@ func (n *Native) patience() time.Duration {
 	return 0
 }
 
-// Finalize ends the site's MPI once nothing is under way any more, together with the other procs of the
-// site.
+// Finalize ends the site's MPI once nothing is under way any more, together with the other procs of
+// the site.
 func (n *Native) Finalize() error {
-	for !n.hub.Idle() {
+	for !n.links.Idle() {
 		polling.Yield()
 	}
 	return n.library.Finalize()
@@ -168,10 +168,10 @@ func (n *Native) Has(r wire.WorldRank) bool {
 	return at >= 0 && at < len(n.endpoints)
 }
 
-// Team makes a communicator of the site's MPI. All its procs call it at a time when none of them
+// NewComm makes a communicator of the site's MPI. All its procs call it at a time when none of them
 // waits for another one. id is the same at all of them, and differs between communicators that are
 // made at the same time.
-func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeComm, error) {
+func (n *Native) NewComm(procs []wire.WorldRank, id uint64) (*NativeComm, error) {
 	n.p.Lock()
 	defer n.p.Unlock()
 	ranks := make([]int32, len(procs))
@@ -182,7 +182,7 @@ func (n *Native) Team(procs []wire.WorldRank, id uint64) (*NativeComm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at := n.place(c); at != nil {
+	if at := n.fastPathComm(c); at != nil {
 		at.Drop() // another team had the number
 	}
 	return &NativeComm{Size: len(procs), comm: c}, nil
@@ -194,17 +194,17 @@ const maxTag = 1 << 15
 // Begin begins a collective operation of a team, which its caller waits for, or continues one that
 // C has begun. The process is locked.
 func (n *Native) Begin(t *NativeComm, ph *native.Phase) error {
-	at := n.place(t.comm)
+	at := n.fastPathComm(t.comm)
 	if at == nil || at.Pending == fastpath.None && at.Error == 0 {
-		return n.hub.Begin(t.comm, ph)
+		return n.links.Begin(t.comm, ph)
 	}
 	number, failed := at.Pending, at.Error
 	at.Pending, at.Error = fastpath.None, 0
-	return n.hub.AwaitPhase(number, failed, ph)
+	return n.links.AwaitPhase(number, failed, ph)
 }
 
-// place is what C knows of a team, or nil if C does nothing there.
-func (n *Native) place(c native.Comm) *fastpath.NativeComm {
+// fastPathComm is what C knows of a team, or nil if C does nothing there.
+func (n *Native) fastPathComm(c native.Comm) *fastpath.NativeComm {
 	if n.p.FastPath == nil || c < 0 || c >= fastpath.Teams {
 		return nil
 	}
@@ -214,20 +214,20 @@ func (n *Native) place(c native.Comm) *fastpath.NativeComm {
 // number is that of the team in which C does operations of c, or None. n may be nil.
 func (n *Native) number(c *Comm) int32 {
 	cs := &c.state.Colls
-	if n == nil || !cs.Teamed.Load() || cs.Team == nil || cs.Place != nil || cs.Team.Size != c.Size() || n.place(cs.Team.comm) == nil {
+	if n == nil || !cs.NativeSettled.Load() || cs.NativeComm == nil || cs.OnBoard != nil || cs.NativeComm.Size != c.Size() || n.fastPathComm(cs.NativeComm.comm) == nil {
 		return fastpath.None
 	}
-	return int32(cs.Team.comm)
+	return int32(cs.NativeComm.comm)
 }
 
 // Count counts the operations of c that C has done by the site's MPI, so that all members have the
 // same count. n may be nil.
 func (n *Native) Count(c *Comm) {
 	cs := &c.state.Colls
-	if n == nil || !cs.Teamed.Load() || cs.Team == nil {
+	if n == nil || !cs.NativeSettled.Load() || cs.NativeComm == nil {
 		return
 	}
-	if at := n.place(cs.Team.comm); at != nil {
+	if at := n.fastPathComm(cs.NativeComm.comm); at != nil {
 		cs.number.Add(uint64(at.Count.Swap(0)))
 	}
 }

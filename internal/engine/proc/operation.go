@@ -33,18 +33,18 @@ type operation interface {
 	Free() error
 }
 
-// Begun returns the request of an operation that the function fn of MPI has begun on c, which may
-// be nil.
-func (p *Process) Begun(c *Comm, fn string, op operation) Request {
+// NewOperationRequest returns the request of an operation that the function fn of MPI has begun on
+// c, which may be nil.
+func (p *Process) NewOperationRequest(c *Comm, fn string, op operation) Request {
 	if c == nil {
 		c = p.Comms.ErrorComm()
 	}
-	return (&RequestExtension{Op: op, Fn: fn}).Begun(c)
+	return (&RequestExtension{Op: op, Fn: fn}).NewRequest(c)
 }
 
-// Begun is Process.Begun for an operation that keeps the state of its request in its own memory,
-// which is used again when it has ended.
-func (x *RequestExtension) Begun(c *Comm) Request {
+// NewRequest is NewOperationRequest for an operation that keeps the state of its request in its own
+// memory, which is used again when it has ended.
+func (x *RequestExtension) NewRequest(c *Comm) Request {
 	return Request{c: c, extra: x, standing: standing{Gen: x.Op.Generation(), State: Active}}
 }
 
@@ -153,8 +153,8 @@ type Remote interface {
 // mostSteps bounds how long a periodic look goes on while there is always something more, in steps.
 const mostSteps = 256
 
-// periodic makes progress while the program computes: now and then it looks whether something can go on, if no
-// call of MPI does so (MPI-4.1, 2.9 leaves it to the library).
+// periodic makes progress while the program computes: now and then it looks whether something can
+// go on, if no call of MPI does so (MPI-4.1, 2.9 leaves it to the library).
 type periodic struct {
 	p     *Process
 	every time.Duration
@@ -181,8 +181,8 @@ func (o *periodic) end() {
 	}
 }
 
-// look makes the progress that needs no waiting, unless a call does. It does not wait for the lock, and who
-// holds it need not notice.
+// look makes the progress that needs no waiting, unless a call does. It does not wait for the lock,
+// and who holds it need not notice.
 func (o *periodic) look() {
 	p := o.p
 	if !p.Mu.TryLock() {

@@ -87,7 +87,7 @@ func (p *Process) Test() {
 	default: // a program that tests in a loop may keep the awaited proc from its core
 		p.vain = 0
 		p.Mu.Unlock()
-		OfferCore()
+		YieldCore()
 		p.Mu.Lock()
 	}
 }
@@ -95,8 +95,8 @@ func (p *Process) Test() {
 // patient is how many calls of Test in a row may see no progress before the core is offered.
 const patient = 15
 
-// OfferCore yields the core to threads that wait for it; tests replace it.
-var OfferCore = polling.Yield
+// YieldCore yields the core to threads that wait for it; tests replace it.
+var YieldCore = polling.Yield
 
 func (p *Process) step() (progress bool) {
 	if p.Node.news.Load() {
@@ -107,7 +107,7 @@ func (p *Process) step() (progress bool) {
 	}
 	moved, scanned := p.Driver.Step()
 	progress = progress || moved
-	if p.Survival != nil && p.Survival.hear() {
+	if p.Survival != nil && p.Survival.receiveNotices() {
 		progress = true
 	}
 	if p.Waiters > 0 && p.Boards.lookAtBoards() {
@@ -153,7 +153,7 @@ func (p *Process) park() {
 		p.giveWay()
 		return
 	}
-	if len(p.Boards.places) > 0 || len(p.Boards.pending) > 0 {
+	if len(p.Boards.members) > 0 || len(p.Boards.pending) > 0 {
 		defer p.Boards.wakeFromBoards()
 		if !p.Boards.sleepAtBoards() {
 			p.giveWay()
@@ -194,7 +194,7 @@ type rest struct {
 
 func (r *rest) begin(p *Process) {
 	ended := p.Eng.Completed() + p.Node.taken + p.Probing.ended + p.Boards.ended
-	for _, s := range p.Boards.places {
+	for _, s := range p.Boards.members {
 		ended += uint64(s.Member.Ops)
 	}
 	r.began = time.Now()
@@ -219,8 +219,8 @@ func (r *rest) end() {
 	r.slept += time.Since(r.began)
 }
 
-// doze sleeps without the lock for up to a time, negative for no limit, and takes the lock again even if the
-// machine ends this proc meanwhile.
+// doze sleeps without the lock for up to a time, negative for no limit, and takes the lock again
+// even if the machine ends this proc meanwhile.
 func (p *Process) doze(limit time.Duration) ([]poll.Event, error) {
 	p.Mu.Unlock()
 	defer p.Mu.Lock()
@@ -280,8 +280,8 @@ func (es *endpoints) IrecvBytes(env message.Envelope, from message.Peer, b []byt
 	return r
 }
 
-// ReceivePosted is called after receive r was posted. If its message had come already, an answer must be
-// sent, which leaves now unless it is held back with Isends.
+// ReceivePosted is called after receive r was posted. If its message had come already, an answer
+// must be sent, which leaves now unless it is held back with Isends.
 func (es *endpoints) ReceivePosted(r *message.Request) {
 	if r.Posted() {
 		return
@@ -305,8 +305,8 @@ func (es *endpoints) flushLate() {
 	}
 }
 
-// Settle makes progress until done returns true.
-func (p *Process) Settle(done func() bool) error {
+// ProgressUntil makes progress until done returns true.
+func (p *Process) ProgressUntil(done func() bool) error {
 	p.Lock()
 	defer p.Unlock()
 	for p.Failure == nil {

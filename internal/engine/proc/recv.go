@@ -20,7 +20,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 	if measured {
 		begun = calls.BeginLate()
 	}
-	env, from, none, err := c.Wanted(src, tag)
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	if none || err != nil {
 		if begun != 0 {
 			calls.End(calls.Recv, begun, src, tag, int64(len(b)), ContextOf(c))
@@ -51,7 +51,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 		r.Waits()
 		q := p.Endpoints.IrecvBytes(env, from, b)
 		p.Wait(q)
-		st, err = p.Received(q, nil)
+		st, err = p.FinishRecv(q, nil)
 	}
 	if !r.TryEnd() {
 		r.End(src, tag, int64(len(b)), ContextOf(c))
@@ -97,7 +97,7 @@ func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, 
 		if over {
 			return st, false
 		}
-		if polls-i == calls.Looks {
+		if polls-i == calls.MaxLooks {
 			r.Waits()
 		}
 		if p.Account.on() && begun.IsZero() {
@@ -152,8 +152,8 @@ func composed(p *Process) bool {
 	return !p.Driving && p.Waiters == 0 && !p.Endpoints.deferred && !p.Node.news.Load() && p.Failure == nil
 }
 
-func (c *Comm) IrecvElements(fn MakerFunc, b []byte, k datatype.Kind, src, tag int) (Request, error) {
-	env, from, none, err := c.Wanted(src, tag)
+func (c *Comm) IrecvElements(fn RequestFunc, b []byte, k datatype.Kind, src, tag int) (Request, error) {
+	env, from, none, err := c.RecvEnvelope(src, tag)
 	switch {
 	case err != nil:
 		return Request{}, err
@@ -174,7 +174,7 @@ func (c *Comm) IrecvElements(fn MakerFunc, b []byte, k datatype.Kind, src, tag i
 func (p *Process) Recv(env message.Envelope, from message.Peer, in *Payload) (Status, error) {
 	r := p.Irecv(env, from, in)
 	p.Wait(r)
-	return p.Received(r, in.Items)
+	return p.FinishRecv(r, in.Items)
 }
 
 // Irecv posts a receive.
@@ -187,8 +187,8 @@ func (p *Process) Irecv(env message.Envelope, from message.Peer, in *Payload) *m
 	return r
 }
 
-// Received ends a receive that is done, and releases its request and stream.
-func (p *Process) Received(r *message.Request, items *Stream) (st Status, err error) {
+// FinishRecv ends a receive that is done, and releases its request and stream.
+func (p *Process) FinishRecv(r *message.Request, items *Stream) (st Status, err error) {
 	if !r.Done() {
 		return st, p.End(r, items)
 	}
@@ -196,7 +196,7 @@ func (p *Process) Received(r *message.Request, items *Stream) (st Status, err er
 		st.Source, st.Tag, st.bytes = int(m.Source), int(m.Tag), m.Len
 		err = r.Err()
 	} else {
-		st = p.Arrived(r, items)
+		st = p.RecvStatus(r, items)
 		if err = items.verdict(r.Err()); err == nil {
 			err = p.Data.compared(r, items)
 		}
@@ -206,8 +206,8 @@ func (p *Process) Received(r *message.Request, items *Stream) (st Status, err er
 	return st, err
 }
 
-// Arrived returns the status of a receive that is done.
-func (p *Process) Arrived(r *message.Request, items *Stream) (st Status) {
+// RecvStatus returns the status of a receive that is done.
+func (p *Process) RecvStatus(r *message.Request, items *Stream) (st Status) {
 	m := r.Result()
 	if m.Cancelled {
 		return cancelledStatus

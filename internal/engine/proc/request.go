@@ -23,7 +23,7 @@ type Request struct {
 type standing struct {
 	Gen   uint32
 	State requestState
-	Fn    MakerFunc
+	Fn    RequestFunc
 }
 
 // RequestExtension is the state of a request that is not a plain send or receive.
@@ -33,12 +33,12 @@ type RequestExtension struct {
 	Plan *Plan     // of a persistent request
 }
 
-// MakerFunc is the function of MPI that has made a message's request.
-type MakerFunc uint8
+// RequestFunc is the function of MPI that has made a message's request.
+type RequestFunc uint8
 
 // The functions that make requests of messages.
 const (
-	ByIsend MakerFunc = iota
+	ByIsend RequestFunc = iota
 	ByIssend
 	ByIbsend
 	ByIrsend
@@ -48,10 +48,10 @@ const (
 	ByMrecv // its receive is complete before its caller sees it
 )
 
-// Makers are the functions' names.
-var Makers = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
+// RequestFuncNames are the functions' names.
+var RequestFuncNames = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
 
-func (m MakerFunc) receives() bool { return m >= ByIrecv }
+func (m RequestFunc) receives() bool { return m >= ByIrecv }
 
 // Op returns the operation of the request, nil if it is a message.
 func (q *Request) Op() operation {
@@ -71,7 +71,7 @@ func (q *Request) Plan() *Plan {
 
 func (q *Request) name() string {
 	if q.extra == nil {
-		return Makers[q.Fn]
+		return RequestFuncNames[q.Fn]
 	}
 	return q.extra.Fn
 }
@@ -99,7 +99,7 @@ func (q *Request) Null() bool { return q.State == Null }
 // Complete waits until the request is complete.
 func (q *Request) Complete() (Status, error) {
 	if q.State != Active {
-		return q.Trivial(), nil
+		return q.CompleteTrivial(), nil
 	}
 	p := q.c.p
 	p.Lock()
@@ -110,7 +110,7 @@ func (q *Request) Complete() (Status, error) {
 // wait is Complete for a caller that holds the lock.
 func (q *Request) wait() (Status, error) {
 	if q.State != Active {
-		return q.Trivial(), nil
+		return q.CompleteTrivial(), nil
 	}
 	for {
 		done, err := q.Done()
@@ -136,9 +136,9 @@ func (q *Request) Await() {
 	q.c.p.Account.AwaitFor(ForOther, message.NoPeer)
 }
 
-// WaitBeside is wait. But if down is set, which means that a peer is down, it returns ErrPending
-// for a request that is not complete: it might never be (MPI-4.1, 3.7.5).
-func (q *Request) WaitBeside(down bool) (Status, error) {
+// WaitUnlessDown is wait. But if down is set, which means that a peer is down, it returns
+// ErrPending for a request that is not complete: it might never be (MPI-4.1, 3.7.5).
+func (q *Request) WaitUnlessDown(down bool) (Status, error) {
 	if !down || q.State != Active {
 		return q.wait()
 	}
@@ -150,7 +150,7 @@ func (q *Request) WaitBeside(down bool) (Status, error) {
 
 func (q *Request) Test() (done bool, st Status, err error) {
 	if q.State != Active {
-		return true, q.Trivial(), nil
+		return true, q.CompleteTrivial(), nil
 	}
 	p := q.c.p
 	p.Lock()
@@ -197,7 +197,7 @@ func (q *Request) Peek() (done bool, st Status, err error) {
 	case q.Op() != nil:
 		st, err = q.Op().Status()
 	case q.Fn.receives():
-		st = q.c.p.Arrived(q.r, streamOf(q.r))
+		st = q.c.p.RecvStatus(q.r, streamOf(q.r))
 	default:
 		st.cancelled = q.r.Result().Cancelled
 	}
@@ -295,7 +295,7 @@ func (q *Request) Finish() (st Status, err error) {
 	case q.Op() != nil:
 		st, err = q.Op().Finish()
 	case q.Fn.receives():
-		st, err = q.c.p.Received(q.r, streamOf(q.r))
+		st, err = q.c.p.FinishRecv(q.r, streamOf(q.r))
 	default:
 		st = EmptyStatus
 		st.cancelled = q.r.Result().Cancelled
@@ -310,8 +310,8 @@ func (q *Request) Finish() (st Status, err error) {
 	return st, err
 }
 
-// Trivial completes a request for which no work is needed.
-func (q *Request) Trivial() Status {
+// CompleteTrivial completes a request for which no work is needed.
+func (q *Request) CompleteTrivial() Status {
 	st := EmptyStatus
 	if q.State == Trivial {
 		if q.Fn.receives() {
@@ -344,24 +344,24 @@ type Plan struct {
 type starter interface{ Start(q *Request) error }
 
 // NoPartner returns the request of a send or receive with ProcNull (MPI-4.1, 3.11).
-func NoPartner(c *Comm, fn MakerFunc) Request {
+func NoPartner(c *Comm, fn RequestFunc) Request {
 	return Request{c: c, standing: standing{State: Trivial, Fn: fn}}
 }
 
-// Sent returns the request of a send that needs no further work.
-func Sent(c *Comm, fn MakerFunc) Request { return NoPartner(c, fn) }
+// NewSentRequest returns the request of a send that needs no further work.
+func NewSentRequest(c *Comm, fn RequestFunc) Request { return NoPartner(c, fn) }
 
-// Unstarted returns an inactive persistent request.
-func Unstarted(c *Comm, x *RequestExtension) Request {
+// NewPersistentRequest returns an inactive persistent request.
+func NewPersistentRequest(c *Comm, x *RequestExtension) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }
 
 // Comm returns the communicator whose error handler is called, or nil for the null request.
 func (q *Request) Comm() *Comm { return q.c }
 
-// Extra returns a pointer to the state of a request that is no plain message, which is nil for most
-// requests.
-func (q *Request) Extra() **RequestExtension { return &q.extra }
+// Extension returns a pointer to the state of a request that is no plain message, which is nil for
+// most requests.
+func (q *Request) Extension() **RequestExtension { return &q.extra }
 
 // Message returns the request of core/message, nil if the request is no message.
 func (q *Request) Message() *message.Request { return q.r }

@@ -114,10 +114,10 @@ func (es *endpoints) again(d *LinkMessage, peer message.Peer) {
 	case q == nil:
 		d.close()
 	case d.L != nil:
-		q.Resumable.Take(d.L)
+		q.Resumable.SetLink(d.L)
 	case t.Lost:
 		q.Resumable.PeerLost(t.Epoch)
-	case t.Over && q.Resumable.PeerOver():
+	case t.Over && q.Resumable.PeerFinished():
 	default:
 		q.Resumable.GiveUp(d.Msg.Reason)
 	}
@@ -165,9 +165,9 @@ func (q *Endpoint) Ended(why error) {
 	p.WakeAll()
 }
 
-// Tend calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine that
-// makes progress does that work.
-func (p *Process) Tend() {
+// TimerFired calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine
+// that makes progress does that work.
+func (p *Process) TimerFired() {
 	if !p.Mu.TryLock() {
 		p.Driver.RetryTimer()
 		return

@@ -42,13 +42,13 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	return err
 }
 
-// endMeasuredSend ends the measurement of a send that began at a time of BeginLate and was not counted. The process is locked if run is
-// set.
+// endMeasuredSend ends the measurement of a send that began at a time of BeginLate and was not
+// counted. The process is locked if run is set.
 func endMeasuredSend(c *Comm, begun int64, run bool, size, dst, tag int) {
 	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))
 }
 
-func (c *Comm) IsendElements(fn MakerFunc, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
+func (c *Comm) IsendElements(fn RequestFunc, mode message.Mode, b []byte, k datatype.Kind, dst, tag int) (Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
 	switch {
 	case err != nil:
@@ -60,14 +60,14 @@ func (c *Comm) IsendElements(fn MakerFunc, mode message.Mode, b []byte, k dataty
 	p.Lock()
 	defer p.Unlock()
 	if mode == message.Standard && !p.Data.foreign(peer, k) && p.Eng.SendFastBox(peer, c.Envelope(tag), b, uint64(k)) {
-		return Sent(c, fn), nil
+		return NewSentRequest(c, fn), nil
 	}
 	out := p.Data.payload(peer, b, k)
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
 // Active returns the request of a message.
-func (c *Comm) Active(fn MakerFunc, r *message.Request, items *Stream) Request {
+func (c *Comm) Active(fn RequestFunc, r *message.Request, items *Stream) Request {
 	if items != nil {
 		r.User = items
 	}
@@ -179,7 +179,7 @@ func (c *Comm) SendBuffer() (*SendBuffer, error) {
 	return c.buffer, nil
 }
 
-func (b *SendBuffer) Serve(c *Comm) error {
+func (b *SendBuffer) ServeComm(c *Comm) error {
 	own, err := c.SendBuffer()
 	if err == nil {
 		c.p.Lock()
@@ -211,7 +211,7 @@ func (b *SendBuffer) Flush() error {
 }
 
 func (b *SendBuffer) Iflush() Request {
-	return b.Process.Begun(nil, b.name+"Iflush", &flush{p: b.Process, room: b.room})
+	return b.Process.NewOperationRequest(nil, b.name+"Iflush", &flush{p: b.Process, room: b.room})
 }
 
 func (b *SendBuffer) Detach() (size int, err error) {

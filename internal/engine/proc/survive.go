@@ -11,12 +11,13 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Survival is what a proc knows of those that are lost in a job that goes on without them. Its methods
-// may be called with nil, for a job that does not. The process's lock guards what mu does not.
+// Survival is what a proc knows of those that are lost in a job that goes on without them. Its
+// methods may be called with nil, for a job that does not. The process's lock guards what mu does
+// not.
 //
-// Of the procs of this job the nodes say which are lost. Those of other worlds that go on without procs,
-// too, are known by the links to them: a proc has one to each with which it has a communicator, and whoever
-// loses one tells all others.
+// Of the procs of this job the nodes say which are lost. Those of other worlds that go on without
+// procs, too, are known by the links to them: a proc has one to each with which it has a
+// communicator, and whoever loses one tells all others.
 type Survival struct {
 	p      *Process
 	lost   []message.Peer        // in the order in which this proc has learned of them
@@ -26,7 +27,7 @@ type Survival struct {
 
 	// Recovery receives the events that the package of communicators must know.
 	Recovery Recovery
-	words    []word // words that are being received
+	notices  []notice // notices that are being received
 	watch    map[wire.ContextID]func(message.Peer)
 
 	mu    sync.Mutex
@@ -38,13 +39,14 @@ type Survival struct {
 // Recovery handles the messages and decisions of the procs that are left. The process is locked at
 // all calls.
 type Recovery interface {
-	Heard(from message.Peer, text []byte) // a word that another proc has sent by SendWord
+	NoticeReceived(from message.Peer, text []byte) // a notice that another proc has sent by SendNotice
 	Lost(peer message.Peer)
-	Made(c *Comm) // a communicator about which words may have come
+	Made(c *Comm) // a communicator about which notices may have come
 	// ReportLost reports to the procs that may not know it that procs with consecutive numbers, all of
 	// one world, are lost.
 	ReportLost(first, last message.Peer, why string)
-	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's context.
+	// Waits calls wants with each proc that an agreement of this one waits for, and the communicator's
+	// context.
 	Waits(wants func(of message.Peer, context wire.ContextID))
 }
 
@@ -54,19 +56,19 @@ type outsider struct {
 	why  string
 }
 
-type word struct {
+type notice struct {
 	r    *message.Request
 	text []byte
 	from message.Peer
 }
 
-// maxWord is the most bytes of a word. Longer ones are ignored: no proc that says words sends any.
-const maxWord = 1 << 20
+// maxNotice is the most bytes of a notice. Longer ones are ignored: no proc sends any.
+const maxNotice = 1 << 20
 
 // The tags of messages in comm.SurvivalContext; their rank is the sender's in the world.
 const (
 	tagFinalize wire.Tag = iota
-	tagWord
+	tagNotice
 )
 
 // Watch makes the Survival call lost for each proc that is lost from now on, on behalf of a window
@@ -84,41 +86,41 @@ func (s *Survival) Watch(context wire.ContextID, lost func(message.Peer)) {
 	}
 }
 
-// SendWord sends a word to another proc, which receives it in any call of MPI.
-func (s *Survival) SendWord(to message.Peer, text []byte) {
-	env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(s.p.Job.Rank), Tag: tagWord}
+// SendNotice sends a notice to another proc, which receives it in any call of MPI.
+func (s *Survival) SendNotice(to message.Peer, text []byte) {
+	env := message.Envelope{Context: comm.SurvivalContext, Rank: wire.CommRank(s.p.Job.Rank), Tag: tagNotice}
 	s.p.Eng.Release(s.p.Endpoints.IsendBytes(to, env, text))
 }
 
-func (s *Survival) hear() (progress bool) {
+func (s *Survival) receiveNotices() (progress bool) {
 	if s == nil || s.Recovery == nil {
 		return false
 	}
-	env := message.Envelope{Context: comm.SurvivalContext, Rank: message.AnySource, Tag: tagWord}
+	env := message.Envelope{Context: comm.SurvivalContext, Rank: message.AnySource, Tag: tagNotice}
 	for {
 		m, st, ok := s.p.Eng.Take(env, message.NoPeer)
 		if !ok {
 			break
 		}
-		w := word{text: make([]byte, min(st.Len, maxWord)), from: st.Peer}
+		w := notice{text: make([]byte, min(st.Len, maxNotice)), from: st.Peer}
 		w.r = s.p.Eng.RecvMessage(m, w.text)
 		s.p.Endpoints.ReceivePosted(w.r)
-		s.words = append(s.words, w)
+		s.notices = append(s.notices, w)
 	}
-	for i := 0; i < len(s.words); {
-		w := s.words[i]
+	for i := 0; i < len(s.notices); {
+		w := s.notices[i]
 		if !w.r.Done() {
 			i++
 			continue
 		}
 		err := w.r.Err()
 		s.p.Eng.Release(w.r)
-		s.words = slices.Delete(s.words, i, i+1)
+		s.notices = slices.Delete(s.notices, i, i+1)
 		switch progress = true; {
 		case err == nil && len(w.text) == 0: // the sender is in Finalize
 			s.gone[w.from] = true
 		case err == nil:
-			s.Recovery.Heard(w.from, w.text)
+			s.Recovery.NoticeReceived(w.from, w.text)
 		}
 	}
 	// Only now: who is taken for lost is told before links to it are closed.
@@ -184,7 +186,7 @@ func (s *Survival) catchUp() {
 	s.mu.Unlock()
 	for _, c := range fresh {
 		for _, peer := range s.lost {
-			if c.Holds(peer) {
+			if c.HasMember(peer) {
 				c.failCollectives(s.failed(peer, ""))
 				break
 			}
@@ -278,25 +280,26 @@ func (s *Survival) loseBroken() (some bool) {
 	return some
 }
 
-// Hears reports whether a proc receives words of this one: it is of this job, or of a connected job
-// that also continues without lost procs.
-func (s *Survival) Hears(peer message.Peer) bool {
+// ReceivesNotices reports whether a proc receives notices of this one: it is of this job, or of a
+// connected job that also continues without lost procs.
+func (s *Survival) ReceivesNotices(peer message.Peer) bool {
 	return !s.p.Worlds.Foreign(peer) || s.outlives(s.p.Worlds.WorldOf(comm.Proc(peer)))
 }
 
 // Linked reports whether there is a link to a proc of another world.
 func (s *Survival) Linked(peer message.Peer) bool { return s.p.Endpoints.endpointOf(peer) != nil }
 
-// Spans reports whether all members of a communicator receive each other's words.
-func (s *Survival) Spans(c *Comm) bool { return c.common == nil || c.common.Survive }
+// AllReceiveNotices reports whether all members of a communicator receive each other's notices.
+func (s *Survival) AllReceiveNotices(c *Comm) bool { return c.common == nil || c.common.Survive }
 
 // outlives reports whether procs of a world go on without others, as this one does.
 func (s *Survival) outlives(w *ConnectedWorld) bool {
 	return s != nil && w != nil && w.Limits.Survive && !w.Leaving
 }
 
-// misses notes that the link to a proc of another world is gone, or could not be made, and reports whether
-// that proc is lost by it: somebody here has a communicator with its world, which goes on without procs.
+// misses notes that the link to a proc of another world is gone, or could not be made, and reports
+// whether that proc is lost by it: somebody here has a communicator with its world, which goes on
+// without procs.
 func (s *Survival) misses(peer message.Peer, why string) bool {
 	if s == nil || s.Has(peer) {
 		return false
@@ -313,7 +316,8 @@ func (s *Survival) misses(peer message.Peer, why string) bool {
 	return true
 }
 
-// cares reports whether a communicator here has members of the world of a proc, and it goes on without procs.
+// cares reports whether a communicator here has members of the world of a proc, and it goes on
+// without procs.
 func (s *Survival) cares(peer message.Peer) bool {
 	w := s.p.Worlds.WorldOf(comm.Proc(peer))
 	return s.outlives(w) && w.Uses.Load() > 0
@@ -325,8 +329,8 @@ func (s *Survival) broke(peer message.Peer, why string) {
 	s.p.Node.news.Store(true) // so that no goroutine sleeps before hear is called
 }
 
-// meet asks for links to the members of new communicators that are of other worlds, unless a meeting is
-// under way, at which some do not know this world yet.
+// meet asks for links to the members of new communicators that are of other worlds, unless a
+// meeting is under way, at which some do not know this world yet.
 func (s *Survival) meet() {
 	if s.p.Worlds.meetings > 0 {
 		return
@@ -345,8 +349,8 @@ func (s *Survival) meet() {
 	}
 }
 
-// outsiders returns the members of a communicator that are of other worlds which go on without procs, but for those
-// that are lost.
+// outsiders returns the members of a communicator that are of other worlds which go on without
+// procs, but for those that are lost.
 func (s *Survival) outsiders(c *Comm) (list []message.Peer) {
 	for _, g := range []*comm.Group{c.Comm.Group(), c.Remote()} {
 		if g == nil {
@@ -396,7 +400,7 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	s.p.lifeChecks.clearSuspicion(peer, why)
 	s.p.Eng.PeerDown(peer, why)
 	for _, c := range s.Comms() {
-		if c.Holds(peer) {
+		if c.HasMember(peer) {
 			c.failCollectives(why)
 		}
 	}
@@ -408,15 +412,15 @@ func (s *Survival) losePeer(peer message.Peer, why error) {
 	}
 }
 
-// Holds reports whether a proc is a member, on either side.
-func (c *Comm) Holds(peer message.Peer) bool {
+// HasMember reports whether a proc is a member, on either side.
+func (c *Comm) HasMember(peer message.Peer) bool {
 	_, near := c.Comm.Group().Rank(comm.Proc(peer))
 	_, far := c.Partners().Rank(comm.Proc(peer))
 	return near || far
 }
 
-// failCollectives gives up the collective operations of a communicator with a lost member: those that go
-// on and later ones. A member cannot know which of the others wait for the lost one.
+// failCollectives gives up the collective operations of a communicator with a lost member: those
+// that go on and later ones. A member cannot know which of the others wait for the lost one.
 func (c *Comm) failCollectives(why error) {
 	p := c.p
 	if p.Eng.Failed(c.CollectiveContext()) == nil {
@@ -477,7 +481,7 @@ func (s *Survival) Barrier() error {
 		for _, peer := range s.outsiders(c) {
 			if !slices.Contains(others, peer) {
 				others = append(others, peer)
-				s.SendWord(peer, nil)
+				s.SendNotice(peer, nil)
 			}
 		}
 	}

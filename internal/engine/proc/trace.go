@@ -87,6 +87,32 @@ func (tr *tracing) newTracer() *tracer {
 	}
 }
 
+// CreateRegularFile creates or empties a file, and fails if path is no regular file, without
+// waiting for a reader of a pipe, or if another process does the same.
+func CreateRegularFile(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
+	if errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err == nil {
+		err = wireup.Claim(file)
+	}
+	if err == nil {
+		err = file.Truncate(0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // TraceFile is the file of a trace. After a failure nothing more is written, so that the part
 // written before has no holes.
 type TraceFile struct {

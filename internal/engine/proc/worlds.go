@@ -49,9 +49,9 @@ type worlds struct {
 	Introduced     map[message.Peer]*FirstMessage // first messages of Remotes
 }
 
-// describeOwn reads what this proc itself needs of the description that other worlds get of this job.
-// The rest, which has the business card of each host, stays in the memory that the procs of a host
-// share until the job meets another one.
+// describeOwn reads what this proc itself needs of the description that other worlds get of this
+// job. The rest, which has the business card of each host, stays in the memory that the procs of a
+// host share until the job meets another one.
 func (ws *worlds) describeOwn() (err error) {
 	ws.Table.Store(&worldTable{clients: ws.p.Members.clients})
 	if len(ws.p.Job.World) == 0 || ws.p.Job.Dialect == wire.Draft {
@@ -213,8 +213,8 @@ func (ws *worlds) Use(c *comm.Comm, n int32) []*ConnectedWorld {
 	return met
 }
 
-// MarkLost marks worlds as lost if why, an error of a communicator with members of them, means that a
-// proc has died, and the worlds do not continue without it.
+// MarkLost marks worlds as lost if why, an error of a communicator with members of them, means that
+// a proc has died, and the worlds do not continue without it.
 func (ws *worlds) MarkLost(met []*ConnectedWorld, why error) {
 	if errors.Is(why, message.ErrPeerDown) || errors.Is(why, ErrPeerGone) || errors.Is(why, ErrUnreachable) {
 		ws.p.Lock()
@@ -446,7 +446,7 @@ func (q *Endpoint) detachForeign(cause error) {
 	}
 	w := p.Worlds.WorldOf(comm.Proc(q.Peer))
 	if q.closing != staying {
-		p.Eng.Renew(q.Peer)
+		p.Eng.ResetPeer(q.Peer)
 	}
 	if w != nil {
 		w.lost = w.lost || q.closing != agreed && !p.Survival.outlives(w)
@@ -454,8 +454,8 @@ func (q *Endpoint) detachForeign(cause error) {
 	}
 }
 
-// away makes w say that the proc is of another world, and of which one if that is known. The process is
-// locked.
+// away makes w say that the proc is of another world, and of which one if that is known. The
+// process is locked.
 func (nc *nodeControl) away(w *wireup.Partner, peer message.Peer) {
 	w.OtherWorld, w.Peer = true, 0
 	if met := nc.p.Worlds.WorldOf(comm.Proc(peer)); met != nil && peer != message.NoPeer {

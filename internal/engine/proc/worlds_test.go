@@ -8,7 +8,8 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// TestDoubt: an error that says that a proc has died makes a world lost, unless both jobs go on without procs.
+// TestDoubt: an error that says that a proc has died makes a world lost, unless both jobs go on
+// without procs.
 func TestDoubt(t *testing.T) {
 	for _, x := range []struct {
 		ours, theirs, leaving bool

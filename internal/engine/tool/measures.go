@@ -16,8 +16,8 @@ const (
 	Timer   = 9 // time since Init, in nanoseconds
 )
 
-// Measure is a performance variable. All are read-only and always started.
-type Measure struct {
+// PerformanceVariable is a performance variable. All are read-only and always started.
+type PerformanceVariable struct {
 	Name, Description string
 	Class             int
 	value             func(f *proc.Figures) uint64
@@ -25,7 +25,7 @@ type Measure struct {
 }
 
 // Read returns the value, 0 before Init and after Finalize.
-func (v *Measure) Read() uint64 {
+func (v *PerformanceVariable) Read() uint64 {
 	if v.account != nil {
 		if a := proc.CurrentAccount(); a != nil {
 			return v.account(a)
@@ -39,9 +39,9 @@ func (v *Measure) Read() uint64 {
 	return v.value(&f)
 }
 
-// Measures are all performance variables. The values that a node serves for a proc are here too
-// (docs/metrics.md).
-var Measures = slices.Concat([]Measure{
+// PerformanceVariables are all performance variables. The values that a node serves for a proc are
+// here too (docs/metrics.md).
+var PerformanceVariables = slices.Concat([]PerformanceVariable{
 	of("impi_messages_sent", "messages to other procs and to this one", Counter, func(f *proc.Figures) uint64 { return f.Messages }),
 	of("impi_requests_completed", "sends and receives that are complete, those of the library's own included", Counter, func(f *proc.Figures) uint64 { return f.Completed }),
 	of("impi_data_bytes_sent", "bytes of data in these messages, whatever way they went", Counter, func(f *proc.Figures) uint64 { return f.Data }),
@@ -57,13 +57,13 @@ var Measures = slices.Concat([]Measure{
 	of("impi_retransmits", "TCP segments and QUIC packets of this proc's links that had to be sent again", Counter, func(f *proc.Figures) uint64 { return f.Retransmits }),
 }, ofClasses(), ofCauses())
 
-func of(name, description string, class int, value func(*proc.Figures) uint64) Measure {
-	return Measure{Name: name, Description: description, Class: class, value: value}
+func of(name, description string, class int, value func(*proc.Figures) uint64) PerformanceVariable {
+	return PerformanceVariable{Name: name, Description: description, Class: class, value: value}
 }
 
 const counted = "; 0 unless the job file has metrics { calls = true } or a report"
 
-func ofClasses() (list []Measure) {
+func ofClasses() (list []PerformanceVariable) {
 	for _, class := range calls.Classes {
 		sum := func(value func(*wireup.CallSum) uint64) func(*wireup.Account) uint64 {
 			return func(a *wireup.Account) (n uint64) {
@@ -76,17 +76,17 @@ func ofClasses() (list []Measure) {
 			}
 		}
 		list = append(list,
-			Measure{Name: "impi_calls_" + word(class), Description: "calls of MPI of the class " + class + counted, Class: Counter,
+			PerformanceVariable{Name: "impi_calls_" + word(class), Description: "calls of MPI of the class " + class + counted, Class: Counter,
 				account: sum(func(c *wireup.CallSum) uint64 { return c.Calls })},
-			Measure{Name: "impi_call_time_" + word(class), Description: "nanoseconds in calls of MPI of the class " + class + counted, Class: Timer,
+			PerformanceVariable{Name: "impi_call_time_" + word(class), Description: "nanoseconds in calls of MPI of the class " + class + counted, Class: Timer,
 				account: sum(func(c *wireup.CallSum) uint64 { return uint64(c.Time) })})
 	}
 	return list
 }
 
-func ofCauses() (list []Measure) {
-	for _, cause := range proc.Causes() {
-		list = append(list, Measure{
+func ofCauses() (list []PerformanceVariable) {
+	for _, cause := range proc.WaitCauseNames() {
+		list = append(list, PerformanceVariable{
 			Name: "impi_wait_time_" + word(cause), Description: "nanoseconds in calls of MPI blocked by " + cause + counted, Class: Timer,
 			account: func(a *wireup.Account) (n uint64) {
 				for _, w := range a.Waits {

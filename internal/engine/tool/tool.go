@@ -33,8 +33,8 @@ var (
 	ErrValue = error(&mpierr.Error{Code: 1006, Class: mpierr.Arg, Text: "the variable cannot have this value"})
 )
 
-// Control is a control variable of MPI_T: a setting of the library (MPI-4.1, 15.3.6).
-type Control struct {
+// ControlVariable is a control variable of MPI_T: a setting of the library (MPI-4.1, 15.3.6).
+type ControlVariable struct {
 	Name, Description string
 	Switch            bool // 0 is off and 1 is on; otherwise the variable is a number
 	Scope             int
@@ -43,7 +43,7 @@ type Control struct {
 }
 
 // Read returns the value that holds at present.
-func (v *Control) Read() (int, error) {
+func (v *ControlVariable) Read() (int, error) {
 	n, err := v.read()
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", v.Name, err)
@@ -52,15 +52,15 @@ func (v *Control) Read() (int, error) {
 }
 
 // Write sets the value.
-func (v *Control) Write(n int) error {
+func (v *ControlVariable) Write(n int) error {
 	if err := v.write(n); err != nil {
 		return fmt.Errorf("%s: %w", v.Name, err)
 	}
 	return nil
 }
 
-// Controls are all control variables.
-var Controls = []Control{
+// ControlVariables are all control variables.
+var ControlVariables = []ControlVariable{
 	{
 		Name: "impi_check", Description: "compare what the members of a collective operation call, and sends with their receives; set it before MPI_Init, in all procs",
 		Switch: true, Scope: AllEqual,
@@ -89,8 +89,8 @@ var Controls = []Control{
 }
 
 // ofJob returns a variable that the launcher sets for all procs before they start.
-func ofJob(name, description string, value func(f *proc.Figures) int) Control {
-	return Control{
+func ofJob(name, description string, value func(f *proc.Figures) int) ControlVariable {
+	return ControlVariable{
 		Name: name, Description: description, Scope: Constant,
 		read: func() (int, error) {
 			f, err := proc.CurrentFigures()

@@ -13,8 +13,9 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 )
 
-// place is where a member's memory is: in a process, which has a proof at another address. A process
-// that does not have it is another one with the same number, as there is in another PID namespace.
+// place is where a member's memory is: in a process, which has a proof at another address. A
+// process that does not have it is another one with the same number, as there is in another PID
+// namespace.
 type place struct{ pid, at, proofAt, proof int64 }
 
 // proof is a number that no other process has. As a variable of the package it does not move.
@@ -24,11 +25,12 @@ var proof = func() int64 {
 	return int64(binary.NativeEndian.Uint64(b[:]))
 }()
 
-// pid is the number of this process. To ask for it is a system call, which can take as long as a short message.
+// pid is the number of this process. To ask for it is a system call, which can take as long as a
+// short message.
 var pid = int64(os.Getpid())
 
-// whereabouts is this proc's place. On a simulated machine it has none: what procs tell each other is
-// the same in each run of a seed.
+// whereabouts is this proc's place. On a simulated machine it has none: what procs tell each other
+// is the same in each run of a seed.
 func (m *memory) whereabouts() place {
 	if !m.w.sharesMemory() {
 		return place{}
@@ -56,8 +58,8 @@ func (m *memory) approach(places []place) {
 	}
 }
 
-// provedBefore has the places, without their memory, that have been proved: the kernel has been asked once
-// for each process, and not once for each window.
+// provedBefore has the places, without their memory, that have been proved: the kernel has been
+// asked once for each process, and not once for each window.
 var provedBefore sync.Map
 
 // proved reports whether the kernel copies memory of the process that has the proof.
@@ -74,7 +76,8 @@ func (x *place) proved() bool {
 	return true
 }
 
-// copy copies n bytes between here and an address of the other process; false if not all of them were.
+// copy copies n bytes between here and an address of the other process; false if not all of them
+// were.
 func (x *place) copy(call uintptr, here unsafe.Pointer, there uintptr, n int) bool {
 	local := unix.Iovec{Base: (*byte)(here)}
 	local.SetLen(n)
@@ -84,9 +87,9 @@ func (x *place) copy(call uintptr, here unsafe.Pointer, there uintptr, n int) bo
 	return errno == 0 && int(got) == n
 }
 
-// across puts or gets data without gaps, in memory of another process. False means that it has to be
-// done by messages, which also say what is wrong, if anything is: part of it may be done already. The
-// process is locked.
+// across puts or gets data without gaps, in memory of another process. False means that it has to
+// be done by messages, which also say what is wrong, if anything is: part of it may be done
+// already. The process is locked.
 func (o *Origin) across(to *Target, h *rma.Header, x *parts) bool {
 	m := &o.w.memory
 	if m.places == nil || m.places[to.Rank].pid == 0 || h.Kind != rma.Put && h.Kind != rma.Get {
@@ -96,7 +99,7 @@ func (o *Origin) across(to *Target, h *rma.Header, x *parts) bool {
 		return false // another process may have its number by now
 	}
 	disp, ok := to.Type.Run(to.Count)
-	off, err := m.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type)
+	off, err := m.extents[to.Rank].Locate(to.Disp, int64(to.Count), to.Type)
 	if !ok || err != nil {
 		return false
 	}

@@ -19,9 +19,9 @@ import (
 // Constructors of windows (MPI-4.1, 12.2) are collective over the members of an intracommunicator.
 // If one member cannot make the window no member does. All members must run this library.
 //
-// What they tell each other while they make it they do by the communicator c that was given, whose board
-// (core/board) is there already: the window's own gets one when it is fenced first, which takes longer
-// than all the rest.
+// What they tell each other while they make it they do by the communicator c that was given, whose
+// board (core/board) is there already: the window's own gets one when it is fenced first, which
+// takes longer than all the rest.
 
 // WinCreateDynamic makes a window without memory, to which each member attaches its own (MPI-4.1,
 // 12.2.4).
@@ -140,7 +140,7 @@ func unservedWin(c *proc.Comm, s winSpec, info *proc.Info) (*Win, error) {
 		return nil, err
 	}
 	c.Process().Lock()
-	ours := construct.AllOwn(c)
+	ours := construct.AllRunImpi(c)
 	c.Process().Unlock()
 	if !ours {
 		return nil, proc.ForeignError("a window")
@@ -207,8 +207,8 @@ func tell(c *proc.Comm, own *[memberWords]int64, hear func(rank int, words []int
 	})
 }
 
-// open begins to serve the other members. Their operations may have arrived before: all members have made
-// the communicator by now, so that messages in it wait until they are received.
+// open begins to serve the other members. Their operations may have arrived before: all members
+// have made the communicator by now, so that messages in it wait until they are received.
 func (w *Win) open() {
 	p := w.Process
 	p.Lock()

@@ -8,8 +8,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// awaited is what a goroutine waits for in a window, for those who ask. The zero value is that operations
-// which this proc has begun are complete here.
+// awaited is what a goroutine waits for in a window, for those who ask. The zero value is that
+// operations which this proc has begun are complete here.
 type awaited struct {
 	what    string        // one of the names of package wireup
 	notices *rma.Arrivals // waits for notices of the ranks in from
@@ -60,7 +60,8 @@ func (w *Win) Waits(wants func(what string, of message.Peer)) {
 	}
 }
 
-// pends reports whether something of a request is to come or to leave. It changes nothing, unlike Done.
+// pends reports whether something of a request is to come or to leave. It changes nothing, unlike
+// Done.
 func (a *access) pends() bool {
 	if a.ended {
 		return false

@@ -12,9 +12,9 @@ import (
 )
 
 // direct does operations in memory that this proc can load from and store to. The epoch that admits
-// an operation also says that its target is ready: Start waits for the post, Lock for the lock, Fence
-// for all. So nothing has to be asked of the target, and the operation is complete when its call
-// returns. All operations at one rank are done this way or none, which keeps their order.
+// an operation also says that its target is ready: Start waits for the post, Lock for the lock,
+// Fence for all. So nothing has to be asked of the target, and the operation is complete when its
+// call returns. All operations at one rank are done this way or none, which keeps their order.
 type direct struct {
 	scratch *rma.Scratch // nil before the first accumulate
 	data    []byte       // operand of an accumulate, if the program does not have it in one piece
@@ -41,7 +41,7 @@ func (m *memory) base(rank int) unsafe.Pointer {
 
 // operate does an operation that has been checked. The process is locked.
 func (d *direct) operate(w *Win, to *Target, h *rma.Header, x *parts, base unsafe.Pointer) error {
-	off, err := w.memory.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type)
+	off, err := w.memory.extents[to.Rank].Locate(to.Disp, int64(to.Count), to.Type)
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,8 @@ func (d *direct) part(n int64) []byte {
 	return d.piece[:min(n, pieceSize)]
 }
 
-// atomic does an accumulate, or compares and swaps, so that no other accumulate comes between (MPI-4.1,
-// 12.7.1). A fault of the program's memory does not leave the
-// lock behind.
+// atomic does an accumulate, or compares and swaps, so that no other accumulate comes between
+// (MPI-4.1, 12.7.1). A fault of the program's memory does not leave the lock behind.
 func (d *direct) atomic(w *Win, rank int, h *rma.Header, x *parts, at *rma.Items, out, in *proc.Payload) (err, fault error) {
 	data := &w.Process.Data
 	here := out.Mem

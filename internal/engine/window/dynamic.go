@@ -65,13 +65,13 @@ func (w *Win) attachable(b *proc.Buffer) (int64, error) {
 // locked.
 func (m *memory) place(disp, count int64, t *proc.Datatype) (unsafe.Pointer, error) {
 	if m.w.flavor != WinFlavorDynamic {
-		off, err := m.extents[m.w.c.Rank()].Place(disp, count, t)
+		off, err := m.extents[m.w.c.Rank()].Locate(disp, count, t)
 		if err != nil || m.mem == nil {
 			return nil, err
 		}
 		return unsafe.Add(m.mem, off), nil
 	}
-	start, off, err := m.dynamic.regions.Place(disp, count, t)
+	start, off, err := m.dynamic.regions.Locate(disp, count, t)
 	if mem := m.dynamic.mem[start]; err == nil && mem != nil {
 		return unsafe.Add(mem, off), nil
 	}

@@ -67,7 +67,7 @@ func (w *Win) Failed(fn string, err error) error {
 	case w.life.Load() != proc.Usable:
 		return w.Process.Failed(fn, err)
 	}
-	err = proc.Named(fn, err)
+	err = proc.WithFuncName(fn, err)
 	w.handle(err)
 	return err
 }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// byC is what C code knows of a window, by which it does operations in shared memory without calling
-// Go. It is empty if C knows nothing. Whoever changes it has locked the process, so that C is out.
+// byC is what C code knows of a window, by which it does operations in shared memory without
+// calling Go. It is empty if C knows nothing. Whoever changes it has locked the process, so that C
+// is out.
 type byC struct {
 	p       *proc.Process
 	place   *fastpath.Window
@@ -31,7 +32,7 @@ func (w *Win) FastPath(handle uintptr) {
 	}
 	p.Lock()
 	defer p.Unlock()
-	e := p.FastPath.Window(handle)
+	e := p.FastPath.WindowOf(handle)
 	if e.Handle != 0 {
 		_ = unix.Munmap(mem) // it was mapped with this length
 		return
@@ -60,7 +61,7 @@ func (w *Win) InFastPath(rank int) bool {
 
 // due reports whether C has left a flush to Go since it is time for progress.
 func (b *byC) due() bool {
-	if b.place == nil || (b.place.Idle+1)%fastpath.WindowSeldom != 0 {
+	if b.place == nil || (b.place.Idle+1)%fastpath.FlushesPerLook != 0 {
 		return false
 	}
 	b.place.Idle++

@@ -42,11 +42,11 @@ func (e *Epochs) Fence(assert rma.Assert) error {
 	return err
 }
 
-// meet is a barrier, which fails at all members if failed is not nil at one. The process is locked, but
-// may be unlocked meanwhile.
+// meet is a barrier, which fails at all members if failed is not nil at one. The process is locked,
+// but may be unlocked meanwhile.
 func (w *Win) meet(failed error) error {
 	mine := int32(construct.FaultCode(failed))
-	worst, done, err := collective.LargestOnBoard(w.c, mine)
+	worst, done, err := collective.MaxOnBoard(w.c, mine)
 	if !done {
 		worst, err = largest(w.c, mine)
 	}
@@ -56,8 +56,8 @@ func (w *Win) meet(failed error) error {
 	return err
 }
 
-// largest returns the largest code of all members. The process is unlocked meanwhile, and locked again
-// even if the simulator ends this proc.
+// largest returns the largest code of all members. The process is unlocked meanwhile, and locked
+// again even if the simulator ends this proc.
 func largest(c *proc.Comm, mine int32) (int32, error) {
 	c.Process().Unlock()
 	defer c.Process().Lock()
@@ -104,8 +104,8 @@ func (e *Epochs) Start(group *proc.Group, assert rma.Assert) error {
 	return nil
 }
 
-// Complete ends the epoch of Start (MPI-4.1, 12.5.2). It waits until the operations of the epoch are
-// complete at this member; for a dynamic window until they are complete at the targets, too.
+// Complete ends the epoch of Start (MPI-4.1, 12.5.2). It waits until the operations of the epoch
+// are complete at this member; for a dynamic window until they are complete at the targets, too.
 func (e *Epochs) Complete() error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (e *Epochs) ranks(group *proc.Group, assert, allowed rma.Assert) (ranks []i
 	if err := assert.Check(allowed); err != nil {
 		return nil, err
 	}
-	if err := construct.Holds(e.w.c, group); err != nil {
+	if err := construct.CheckSubset(e.w.c, group); err != nil {
 		return nil, err
 	}
 	for rank := range group.Members().Ranks(e.w.c.Comm.Group()).All() {

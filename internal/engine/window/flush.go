@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/fastpath"
 )
 
-// Sync synchronises memory (MPI-4.1, 12.5.4). It also makes progress: programs call it in loops that wait for a
-// store.
+// Sync synchronises memory (MPI-4.1, 12.5.4). It also makes progress: programs call it in loops
+// that wait for a store.
 func (e *Epochs) Sync() error {
 	if err := e.w.Check(); err != nil {
 		return err
@@ -47,9 +47,9 @@ func (e *Epochs) Flush(rank int, remote bool) error {
 	return e.w.origin.flush([]int{rank}, remote)
 }
 
-// complete reports whether operations are complete when their calls return, at all members, since all are
-// locked and this proc does all operations by itself. It needs no lock: only the program's own calls change
-// that, and it orders them.
+// complete reports whether operations are complete when their calls return, at all members, since
+// all are locked and this proc does all operations by itself. It needs no lock: only the program's
+// own calls change that, and it orders them.
 func (e *Epochs) complete() bool {
 	every, passive := e.epochs.Scope()
 	return every && passive && e.w.memory.whole && e.w.byC.place == nil && e.w.Process.Survival == nil
@@ -64,10 +64,10 @@ func (e *Epochs) flushed() {
 	}
 }
 
-// idleFlushes is how many flushes that have nothing to wait for it takes until one makes progress, so
-// that the others get on while this proc operates directly, in a loop, perhaps until one of them has
-// done something.
-const idleFlushes = 4 * fastpath.WindowSeldom
+// idleFlushes is how many flushes that have nothing to wait for it takes until one makes progress,
+// so that the others get on while this proc operates directly, in a loop, perhaps until one of them
+// has done something.
+const idleFlushes = 4 * fastpath.FlushesPerLook
 
 func (o *Origin) idled() {
 	if o.idle.Add(1)%idleFlushes == 0 || o.w.byC.due() {

@@ -72,8 +72,8 @@ type question struct {
 }
 
 // askAll sends a request to ranks, all at the same time, and waits for the answers. The answer to a
-// request that drains means that the operations before it are complete; those that another goroutine
-// begins meanwhile may not be.
+// request that drains means that the operations before it are complete; those that another
+// goroutine begins meanwhile may not be.
 func (o *Origin) askAll(ranks []int, h rma.Header) (err error) {
 	asked := make([]question, len(ranks))
 	for i, rank := range ranks {

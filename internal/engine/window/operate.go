@@ -49,7 +49,7 @@ func (o *Origin) reach(to *Target) error {
 	if o.w.flavor == WinFlavorDynamic {
 		return rma.Check(int64(to.Count), to.Type)
 	}
-	if _, err := o.w.memory.extents[to.Rank].Place(to.Disp, int64(to.Count), to.Type); err != nil {
+	if _, err := o.w.memory.extents[to.Rank].Locate(to.Disp, int64(to.Count), to.Type); err != nil {
 		return fmt.Errorf("rank %d: %w", to.Rank, err)
 	}
 	return nil
@@ -105,7 +105,7 @@ func (o *Origin) operate(fn string, to *Target, h rma.Header, x parts, size int6
 	a.held = request
 	o.enlist(t, a)
 	if request {
-		return p.Begun(o.w.c, fn, a), nil
+		return p.NewOperationRequest(o.w.c, fn, a), nil
 	}
 	return proc.Request{}, nil
 }

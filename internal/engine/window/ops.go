@@ -14,8 +14,9 @@ import (
 // it. Until then, or until a Flush, the program must not change memory that they read, nor access
 // memory that they write (MPI-4.1, 12.7).
 
-// Put writes b into the window of a member (MPI-4.1, 12.3.1). With request the result completes when
-// b may be used again (MPI-4.1, 12.3.5); without it is the null request. fn is the name for errors.
+// Put writes b into the window of a member (MPI-4.1, 12.3.1). With request the result completes
+// when b may be used again (MPI-4.1, 12.3.5); without it is the null request. fn is the name for
+// errors.
 func (o *Origin) Put(fn string, b proc.Buffer, to Target, request bool) (proc.Request, error) {
 	if o.putPlain(&b, &to, request) {
 		return o.nothing(request), nil
@@ -49,7 +50,8 @@ func (o *Origin) Get(fn string, b proc.Buffer, from Target, request bool) (proc.
 }
 
 // Accumulate combines b with what is in the window, element by element (MPI-4.1, 12.3.4). It fails
-// for an operation that is not predefined, and for elements of different types. request is as in Put.
+// for an operation that is not predefined, and for elements of different types. request is as in
+// Put.
 func (o *Origin) Accumulate(fn string, b proc.Buffer, to Target, op collective.Op, request bool) (proc.Request, error) {
 	if o.combinePlain(&b, nil, &to, op, request) {
 		return o.nothing(request), nil
@@ -199,8 +201,8 @@ func (o *Origin) CompareAndSwap(b, compare, result proc.Buffer, rank int, disp i
 	return err
 }
 
-// One returns a Buffer of a single element; nil is no memory.
-func One[T proc.Type](x *T) proc.Buffer {
+// Single returns a Buffer of a single element; nil is no memory.
+func Single[T proc.Type](x *T) proc.Buffer {
 	if x == nil {
 		return proc.At(nil, 1, datatype.Basic(datatype.KindOf[T]()))
 	}

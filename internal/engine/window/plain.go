@@ -50,8 +50,8 @@ func (o *Origin) plain(b *proc.Buffer) (mem []byte, k datatype.Kind, ok bool) {
 	return b.Plain()
 }
 
-// enter returns the memory of a plain operation on elements of k, of which this side has a type, if the
-// epoch admits it, and the lock there. The process is locked.
+// enter returns the memory of a plain operation on elements of k, of which this side has a type, if
+// the epoch admits it, and the lock there. The process is locked.
 func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bool) (mem []byte, lock *atomic.Uint32) {
 	mem, lock = o.place(to, t, k)
 	if mem == nil {
@@ -67,8 +67,8 @@ func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bo
 	return mem, lock
 }
 
-// alone is enter where nothing has to be locked, since all members are locked and this proc does all
-// operations by itself: only the program's own calls change what is read here.
+// alone is enter where nothing has to be locked, since all members are locked and this proc does
+// all operations by itself: only the program's own calls change what is read here.
 func (o *Origin) alone(to *Target, t *proc.Datatype, k datatype.Kind) (mem []byte, lock *atomic.Uint32) {
 	if !o.w.sync.complete() || o.w.Process.Data.Guarded() || o.w.Process.Failing.Load() {
 		return nil, nil
@@ -123,7 +123,8 @@ func (o *Origin) getPlain(b *proc.Buffer, from *Target, request bool) bool {
 	return there != nil
 }
 
-// combinePlain is Accumulate, and GetAccumulate with a result. b is nothing if the operation needs none.
+// combinePlain is Accumulate, and GetAccumulate with a result. b is nothing if the operation needs
+// none.
 func (o *Origin) combinePlain(b, result *proc.Buffer, to *Target, op *datatype.Op, request bool) bool {
 	first := b
 	if b == nil {

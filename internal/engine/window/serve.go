@@ -41,13 +41,14 @@ type client struct {
 // codeBytes has the answers in memory that does not change while they are sent.
 var codeBytes = [...]byte{byte(rma.Done), byte(rma.OutOfRange), byte(rma.Conflicting)}
 
-// freeSlots has the slots of windows that were freed: with memory of this size for each window, a program
-// that makes and frees them in a loop does little but collect garbage.
+// freeSlots has the slots of windows that were freed: with memory of this size for each window, a
+// program that makes and frees them in a loop does little but collect garbage.
 var freeSlots = sync.Pool{New: func() any { return new([headerSlots]slot) }}
 
 func newSlots() *[headerSlots]slot { return freeSlots.Get().(*[headerSlots]slot) }
 
-// deafen ends all receives of headers. Slots into which a message is being received are not used again.
+// deafen ends all receives of headers. Slots into which a message is being received are not used
+// again.
 func (s *server) deafen() {
 	done := true
 	for i := range s.slots {
@@ -73,15 +74,16 @@ func (s *server) WaitsForMessage() bool {
 	return s.over || len(s.jobs)+len(s.answers)+s.held == 0 && !s.slots[s.next].r.Done()
 }
 
-// CarryOn implements proc.BackgroundOp: it serves the origins as far as possible without waiting. The
-// process stays locked.
+// CarryOn implements proc.BackgroundOp: it serves the origins as far as possible without waiting.
+// The process stays locked.
 func (s *server) CarryOn() bool {
 	for !s.over && (s.finishJobs() || s.hear()) {
 	}
 	return s.over
 }
 
-// until makes progress until so returns true or an error, for which x is awaited. The process is locked.
+// until makes progress until so returns true or an error, for which x is awaited. The process is
+// locked.
 func (s *server) until(x awaited, so func() (bool, error)) error {
 	waits := false
 	defer func() {
@@ -274,8 +276,8 @@ func (s *server) lost(peer message.Peer) {
 	s.answerGranted()
 }
 
-// lostAt returns why nothing can be done at a rank, nil if it is not lost. The memory of a lost proc may be
-// there still, but nobody looks at it.
+// lostAt returns why nothing can be done at a rank, nil if it is not lost. The memory of a lost
+// proc may be there still, but nobody looks at it.
 func lostAt(w *Win, rank int) error {
 	if w.Process.Survival == nil {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WinAllocateShared makes a window whose memory all members map, who must be on one machine (MPI-4.1,
-// 12.2.3).
+// WinAllocateShared makes a window whose memory all members map, who must be on one machine
+// (MPI-4.1, 12.2.3).
 func WinAllocateShared(c *proc.Comm, size int64, unit int, info *proc.Info) (*Win, error) {
 	if err := construct.CheckIntra(c); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ type segments struct {
 // lockGrain is the size in bytes of the space for a lock, so that no two share a cache line.
 const lockGrain = 64
 
-// memfd identifies the memory of a machine to its other members; a pid of 0 means that there is none.
-// apart is not 0 if the parts need not be contiguous.
+// memfd identifies the memory of a machine to its other members; a pid of 0 means that there is
+// none. apart is not 0 if the parts need not be contiguous.
 type memfd struct{ pid, fd, dev, ino, noncontiguous int64 }
 
 const memfdWords = 5

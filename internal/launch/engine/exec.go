@@ -14,11 +14,11 @@ const defaultAtOnce = 32
 
 // Exec starts programs by a command of the site's, such as kubectl exec -i {name} --.
 type Exec struct {
-	// Command is what reaches a machine. In it {host} (the address) and {user} are replaced by those of
-	// the machine, and {name} by its name up to the first dot, which is what kubectl calls a pod whose
-	// DNS name is NAME.SERVICE. {command} is replaced by what is to be run there, as one word for a
-	// shell to parse, as ssh needs it; if there is no {command} it is appended as separate words,
-	// as kubectl needs it. The command must pass its standard input on. Without a Command
+	// Command is what reaches a machine. In it {host} (the address) and {user} are replaced by those
+	// of the machine, and {name} by its name up to the first dot, which is what kubectl calls a pod
+	// whose DNS name is NAME.SERVICE. {command} is replaced by what is to be run there, as one word
+	// for a shell to parse, as ssh needs it; if there is no {command} it is appended as separate
+	// words, as kubectl needs it. The command must pass its standard input on. Without a Command
 	// everything runs on this machine.
 	Command []string
 

@@ -18,8 +18,8 @@ const maxSlots = 1 << 20
 // MaxHostFile bounds a file of machines. One of the most machines that a site has is smaller.
 const MaxHostFile = 16 << 20
 
-// ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4) write
-// it; see ParseHostFile. By hand: no library reads either, and a file may mix the two.
+// ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4)
+// write it; see ParseHostFile. By hand: no library reads either, and a file may mix the two.
 func ReadHostFile(path string) ([]Machine, error) {
 	b, err := plainfile.ReadPipe(path, MaxHostFile)
 	if err != nil {

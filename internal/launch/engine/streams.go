@@ -15,8 +15,8 @@ const (
 
 // filter handles one of the two outputs of a machine. Reports of the guard go to Started, and what
 // the program prints goes on at once. What comes before the guard runs, from the commands that
-// reach the machine and from login shells, is kept for error messages. By hand: there is only a shell
-// at the other end, and its reports come in between what the program prints.
+// reach the machine and from login shells, is kept for error messages. By hand: there is only a
+// shell at the other end, and its reports come in between what the program prints.
 type filter struct {
 	token []byte // begins a report of the guard
 	tell  func(*filter, said)

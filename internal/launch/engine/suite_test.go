@@ -23,8 +23,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// fixture is an engine that the suite runs on, and three machines. Another process can make the same
-// engine of it.
+// fixture is an engine that the suite runs on, and three machines. Another process can make the
+// same engine of it.
 type fixture struct {
 	Slurm    *Slurm
 	SSH      *SSH
@@ -48,8 +48,8 @@ func (f fixture) engine() Engine {
 // three are machines that are not there.
 var three = []Machine{{Name: "alpha", Tasks: 2}, {Name: "beta", Address: "10.0.0.2", Tasks: 2}, {Name: "gamma", Tasks: 2}}
 
-// TestEngines has all engines do what an engine does: Slurm and sshd are real, and kubectl and rsh are
-// scripts that pass on what the real ones do.
+// TestEngines has all engines do what an engine does: Slurm and sshd are real, and kubectl and rsh
+// are scripts that pass on what the real ones do.
 func TestEngines(t *testing.T) {
 	t.Run("local", func(t *testing.T) {
 		suite(t, fixture{Exec: &Exec{Machines: three}, Machines: three})

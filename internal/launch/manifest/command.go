@@ -56,7 +56,7 @@ func command(kind string, load func(path string) *config.Job, write func(*config
 		case o.Image == "" && o.Driver == Docker:
 			return errors.New("-image is missing: the containers' image, which has impi-node and the program")
 		}
-		return cmdline.Exactly(1, "one job file")(args)
+		return cmdline.ExactArgs(1, "one job file")(args)
 	}
 	c.Run = func(args []string, out, _ io.Writer) (int, error) {
 		job := load(args[0])

@@ -33,8 +33,8 @@ func dockerfile(t *testing.T) (lines [][]string) {
 	return lines
 }
 
-// TestDockerfile: what it copies is there, or comes from a stage before, and the last stage has nothing
-// but that, with the user that the manifests have.
+// TestDockerfile: what it copies is there, or comes from a stage before, and the last stage has
+// nothing but that, with the user that the manifests have.
 func TestDockerfile(t *testing.T) {
 	stages := map[string]bool{}
 	var last [][]string
@@ -112,8 +112,8 @@ func built(t *testing.T) (dir string) {
 	return dir + "/out"
 }
 
-// TestImage: the programs of the image need no others and no libraries. With nothing else, in a root
-// folder of their own and by a user that is not root, they run a job.
+// TestImage: the programs of the image need no others and no libraries. With nothing else, in a
+// root folder of their own and by a user that is not root, they run a job.
 func TestImage(t *testing.T) {
 	out := built(t)
 	programs := out + "/usr/local/bin"

@@ -72,8 +72,8 @@ type Options struct {
 // Driver is how a client of Nomad starts a node.
 type Driver string
 
-// Docker needs Options.Image. The others start what is installed on the client: Exec in a root folder
-// of its own as nobody, RawExec as the agent's user.
+// Docker needs Options.Image. The others start what is installed on the client: Exec in a root
+// folder of its own as nobody, RawExec as the agent's user.
 const (
 	Docker  Driver = "docker"
 	Exec    Driver = "exec"

@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What PMI-2 bounds keys and values by; PMI-1 asks. Both are lengths with a byte for the end, as in C.
+// What PMI-2 bounds keys and values by; PMI-1 asks. Both are lengths with a byte for the end, as in
+// C.
 const (
 	maxKey   = 64
 	maxValue = 1024
@@ -330,7 +331,8 @@ func (c *Conn) Nodes() ([]int, error) {
 	return ParseMapping(text, c.me.Size)
 }
 
-// Abort makes the process manager end all processes. It returns when that was sent: there is no answer.
+// Abort makes the process manager end all processes. It returns when that was sent: there is no
+// answer.
 func (c *Conn) Abort(status int, message string) error {
 	if c.dead != nil {
 		return fmt.Errorf("PMI can be asked nothing any more: %w", c.dead)

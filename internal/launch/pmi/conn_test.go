@@ -12,8 +12,8 @@ import (
 	"github.com/openimpi/impi/internal/watchdog"
 )
 
-// manager is a process manager that has an answer to each request, of which it gives one byte at a time,
-// or all.
+// manager is a process manager that has an answer to each request, of which it gives one byte at a
+// time, or all.
 type manager struct {
 	atOnce  bool
 	answers []string

@@ -1,7 +1,9 @@
-// Package pmi is the client's side of PMI-1 and PMI-2, by which a process manager such as srun --mpi=pmi2
-// or mpiexec.hydra tells the processes it has started who they are, and has them exchange addresses.
+// Package pmi is the client's side of PMI-1 and PMI-2, by which a process manager such as srun
+// --mpi=pmi2 or mpiexec.hydra tells the processes it has started who they are, and has them
+// exchange addresses.
 //
-// There is no library for it in Go. Everything that comes from a process manager is bounded and checked.
+// There is no library for it in Go. Everything that comes from a process manager is bounded and
+// checked.
 //
 // The wire, as both process managers speak it (MPICH 4.0's hydra and Slurm 22.05's mpi/pmi2):
 //

@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// versionVariable is a version of PMI. With it the test program is what process managers start: a process
-// of a job.
+// versionVariable is a version of PMI. With it the test program is what process managers start: a
+// process of a job.
 const versionVariable = "IMPI_TEST_PMI"
 
 func TestMain(m *testing.M) {

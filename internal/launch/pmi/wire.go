@@ -66,8 +66,9 @@ func (f fields) message() []byte {
 	return append(fmt.Appendf(nil, "%*d", digits, b.Len()), b.Bytes()...)
 }
 
-// parseLine reads a message of PMI-1 from the beginning of b, and says how many bytes it has; 0 if its
-// end has not come. msg, which is for people, is what is left up to value or the end of the line.
+// parseLine reads a message of PMI-1 from the beginning of b, and says how many bytes it has; 0 if
+// its end has not come. msg, which is for people, is what is left up to value or the end of the
+// line.
 func parseLine(b []byte) (f fields, n int, err error) {
 	end := bytes.IndexByte(b, '\n')
 	if end > maxLine || end < 0 && len(b) > maxLine {
@@ -86,8 +87,8 @@ func parseLine(b []byte) (f fields, n int, err error) {
 	return f, end + 1, nil
 }
 
-// parseMessage reads a message of PMI-2 from the beginning of b, and says how many bytes it has; 0 if its
-// end has not come.
+// parseMessage reads a message of PMI-2 from the beginning of b, and says how many bytes it has; 0
+// if its end has not come.
 func parseMessage(b []byte) (f fields, n int, err error) {
 	head := strings.TrimLeft(string(b[:min(digits, len(b))]), " ")
 	if len(b) >= digits {

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Loads reports whether this build of the program can load libpmix.
-const Loads = true
+// CanLoad reports whether this build of the program can load libpmix.
+const CanLoad = true
 
 const name = "libpmix.so.2"
 

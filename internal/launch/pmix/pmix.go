@@ -22,8 +22,8 @@ const (
 	maxValue = 64 << 10
 )
 
-// Started reports whether the environment says that a process manager that speaks PMIx has started this
-// process.
+// Started reports whether the environment says that a process manager that speaks PMIx has started
+// this process.
 func Started(environ func(string) string) bool {
 	return environ("PMIX_NAMESPACE") != "" && environ("PMIX_RANK") != ""
 }

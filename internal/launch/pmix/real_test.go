@@ -18,8 +18,8 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// asProcess in the environment has the test program be what process managers start: a process of a job.
-// If it is "open", the process does no more than that.
+// asProcess in the environment has the test program be what process managers start: a process of a
+// job. If it is "open", the process does no more than that.
 const asProcess = "IMPI_TEST_PMIX"
 
 func TestMain(m *testing.M) {
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 // withCgo skips a test that takes cgo, which loads libpmix.
 func withCgo(t *testing.T) {
 	t.Helper()
-	if !pmix.Loads {
+	if !pmix.CanLoad {
 		skips.NotRun(t, "libpmix is loaded by cgo", "install a C compiler, and do not set CGO_ENABLED=0")
 	}
 }

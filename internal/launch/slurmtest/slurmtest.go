@@ -31,8 +31,8 @@ type Cluster struct {
 	conf string
 }
 
-// Start starts a Slurm with some nodes, and waits until they take jobs. It ends with the test. Where
-// Slurm is not installed the test is skipped.
+// Start starts a Slurm with some nodes, and waits until they take jobs. It ends with the test.
+// Where Slurm is not installed the test is skipped.
 func Start(tb daemons.TB, nodes int) *Cluster {
 	tb.Helper()
 	for program, of := range map[string]string{"slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client", "munged": "munge"} {

@@ -28,8 +28,8 @@ type report struct {
 
 const schema = 1
 
-// test has the launcher start processes of this program, which try the shim, and then a program that is
-// linked to that MPI itself.
+// test has the launcher start processes of this program, which try the shim, and then a program
+// that is linked to that MPI itself.
 func (c *command) test(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -44,7 +44,7 @@ func (c *command) test(ctx context.Context) error {
 		return err
 	}
 	var alone native.Found
-	program, err := native.BuildAlone(ctx, c.cc, c.says)
+	program, err := native.BuildMeasurement(ctx, c.cc, c.says)
 	if err == nil {
 		alone, err = c.run(ctx, program)
 	}
@@ -98,7 +98,7 @@ func (c *command) run(ctx context.Context, command ...string) (f native.Found, e
 	err = cmd.Run()
 	said := false
 	for line := range strings.Lines(out.String()) {
-		_, text, ok := strings.Cut(line, native.FoundWord)
+		_, text, ok := strings.Cut(line, native.FoundPrefix)
 		if ok && json.NewDecoder(strings.NewReader(text)).Decode(&f) == nil {
 			said = true
 			continue

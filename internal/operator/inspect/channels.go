@@ -18,9 +18,9 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// Where no link can be made to a site by which it could be asked, as in a job with direct = false, a
-// node asks it over a channel that the hosts have, by wire.PkAsk: a links.Request, and as the answer
-// a links.Answer that is compressed.
+// Where no link can be made to a site by which it could be asked, as in a job with direct = false,
+// a node asks it over a channel that the hosts have, by wire.PkAsk: a links.Request, and as the
+// answer a links.Answer that is compressed.
 
 // Why a site cannot be asked over a channel.
 var (
@@ -44,8 +44,8 @@ func asksByChannel(c *Control, x *startup.ClientInfo) error {
 	return nil
 }
 
-// askByChannel asks another site over the channel to one of its hosts, or if that does not answer, over those to
-// others. An error that wraps links.ErrNotAsked says that there is none.
+// askByChannel asks another site over the channel to one of its hosts, or if that does not answer,
+// over those to others. An error that wraps links.ErrNotAsked says that there is none.
 func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r links.Request) (a links.Answer, err error) {
 	question, err := json.Marshal(r)
 	if err != nil {
@@ -72,8 +72,8 @@ func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r link
 // askFunc is packetswitch.Switch.Ask of one of the hosts of this node.
 type askFunc func(context.Context, []wire.HostRank, []byte) ([]byte, wire.HostRank, error)
 
-// askInTurn asks some hosts, each by the first of some switches that has a channel to it, until one answers. If
-// none does, the error is that of the first.
+// askInTurn asks some hosts, each by the first of some switches that has a channel to it, until one
+// answers. If none does, the error is that of the first.
 func askInTurn(ctx context.Context, ask []askFunc, hosts []wire.HostRank, question []byte) (data []byte, err error) {
 	no, tries := fmt.Errorf("%w: %w", links.ErrNotAsked, errClosed), 0
 	for i := 0; i < len(ask) && tries < mostTries && len(hosts) > 0; {
@@ -112,8 +112,9 @@ type byPeer struct {
 	n  map[wire.ClientRank]int
 }
 
-// Admit reports whether another question of a site that came over a channel may be answered: each site has
-// mostAsked at a time, however many hosts it has. Over may be called more than once, and does not block.
+// Admit reports whether another question of a site that came over a channel may be answered: each
+// site has mostAsked at a time, however many hosts it has. Over may be called more than once, and
+// does not block.
 func Admit(c *Control, of wire.ClientRank) (over func(), ok bool) {
 	p := &c.byPeer
 	p.mu.Lock()
@@ -132,8 +133,8 @@ func Admit(c *Control, of wire.ClientRank) (over func(), ok bool) {
 	}), true
 }
 
-// ServeChannel answers the node of another site, whose host asks over its channel. An empty answer is
-// none.
+// ServeChannel answers the node of another site, whose host asks over its channel. An empty answer
+// is none.
 func (c *Control) ServeChannel(ctx context.Context, from wire.HostRank, question []byte) []byte {
 	ctx, cancel := context.WithTimeout(ctx, siteLimit)
 	defer cancel()
@@ -148,7 +149,7 @@ func (c *Control) ServeChannel(ctx context.Context, from wire.HostRank, question
 	}
 	defer func() { <-c.asked }()
 	// The channel ends before the last answers are known, so nobody must wait for those here.
-	b, err := packed(answerSite(ctx, c, r))
+	b, err := compressed(answerSite(ctx, c, r))
 	if err != nil {
 		c.Site.Log.Debug("cannot answer a node over its channel", "host", from, "error", err)
 		return nil
@@ -156,7 +157,7 @@ func (c *Control) ServeChannel(ctx context.Context, from wire.HostRank, question
 	return b
 }
 
-func packed(a links.Answer) ([]byte, error) {
+func compressed(a links.Answer) ([]byte, error) {
 	var b bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed) // the level is valid
 	if err := errors.Join(json.NewEncoder(z).Encode(a), z.Close()); err != nil {
@@ -168,8 +169,8 @@ func packed(a links.Answer) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// A list of two-byte elements takes a hundred times its text once it is read, whatever the elements are.
-// True ones are objects of more than thirty bytes, but for a few short lists.
+// A list of two-byte elements takes a hundred times its text once it is read, whatever the elements
+// are. True ones are objects of more than thirty bytes, but for a few short lists.
 const (
 	bytesOfElement = 16       // that a text has at least for each element or object, on average
 	freeElements   = 64 << 10 // beyond those: process IDs of large jobs are short

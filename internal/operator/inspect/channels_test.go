@@ -16,11 +16,11 @@ import (
 	"github.com/openimpi/impi/internal/links"
 )
 
-// TestAnswersOverChannels: an answer comes as it is; one that cannot be read, or that is far more than its
-// bytes seem, is refused.
+// TestAnswersOverChannels: an answer comes as it is; one that cannot be read, or that is far more
+// than its bytes seem, is refused.
 func TestAnswersOverChannels(t *testing.T) {
 	a := links.Answer{Node: &links.Node{NodeInfo: links.NodeInfo{Job: "heat"}}, Reports: true}
-	b, err := packed(a)
+	b, err := compressed(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func TestQuestionsOverChannels(t *testing.T) {
 	}
 }
 
-// TestAskInTurn: where one host of a site does not answer the others are asked, and one that is busy is not one
-// that cannot be asked.
+// TestAskInTurn: where one host of a site does not answer the others are asked, and one that is
+// busy is not one that cannot be asked.
 func TestAskInTurn(t *testing.T) {
 	answer, silent := []byte("yes"), errors.New("silent")
 	type host = wire.HostRank
@@ -142,7 +142,8 @@ func TestAskInTurn(t *testing.T) {
 	}
 }
 
-// TestAdmit: a site has some questions at a time, whichever of its hosts asks, and another one has its own.
+// TestAdmit: a site has some questions at a time, whichever of its hosts asks, and another one has
+// its own.
 func TestAdmit(t *testing.T) {
 	c := &Control{}
 	var over func()

@@ -39,7 +39,7 @@ func askPlugins(ctx context.Context, c *Control) estimates {
 
 // of is the round-trip time of a pair's link, 0 if no plugin knows it.
 func (e *estimates) of(c *Control, x direct.Pair) time.Duration {
-	return e.trips[direct.AtPlugin(c.Direct, x)]
+	return e.trips[direct.PluginLinkID(c.Direct, x)]
 }
 
 // retransmits keeps the last numbers of procs, so that sums do not fall when one ends or is silent.

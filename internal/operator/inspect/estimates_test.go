@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// TestRetransmits: sums do not fall when somebody does not answer, and are of the site's transports alone.
+// TestRetransmits: sums do not fall when somebody does not answer, and are of the site's transports
+// alone.
 func TestRetransmits(t *testing.T) {
 	var r retransmits
 	said := func(n uint64) *wireup.Stats {

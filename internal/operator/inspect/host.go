@@ -51,8 +51,8 @@ func (c *Control) switchState(h *Host) switchState {
 		d := links.Channel{To: int(x.Host), State: links.StateLinked, Ended: x.Ended}
 		from := dial.OriginOf(x.Link)
 		d.Bytes, d.Pure = counted(wireup.LinkStats{Counted: x.Counted, Sent: x.Sent, Received: x.Received}), x.Counted
-		if k := x.Packed; k != nil {
-			d.Packed = &wireup.CompressedBytes{Sent: k.Sent, Received: k.Received, SentPacked: k.WireSent, ReceivedPacked: k.WireReceived}
+		if k := x.Compressed; k != nil {
+			d.Compressed = &wireup.CompressedBytes{Sent: k.Sent, Received: k.Received, SentCompressed: k.WireSent, ReceivedCompressed: k.WireReceived}
 		}
 		if x.Channel != nil {
 			from = c.Channels.OriginOf(h.Index, x.Channel)

@@ -28,7 +28,8 @@ func TestChannelWithoutAConnection(t *testing.T) {
 	}
 }
 
-// TestLostLink: a lost link has the time at which it was lost, another one that at which it was made.
+// TestLostLink: a lost link has the time at which it was lost, another one that at which it was
+// made.
 func TestLostLink(t *testing.T) {
 	now, made := time.Unix(1000, 0), time.Unix(100, 0)
 	for state, want := range map[links.State]int64{links.StateLost: 993, links.StateLinked: 100} {

@@ -69,11 +69,11 @@ func (c *Control) countByHost(stats []*wireup.Stats, known *estimates) (list []l
 			x.count(kind{c.Direct.State(pair, stats[i], l), transport, plane}, c.Direct.Resumes(pair), l, l.Counted && l.Pure && !native)
 			x.Sent += l.Sent
 			x.Received += l.Received
-			if l.Packed != nil {
-				if x.Packed == nil {
-					x.Packed = &wireup.CompressedBytes{}
+			if l.Compressed != nil {
+				if x.Compressed == nil {
+					x.Compressed = &wireup.CompressedBytes{}
 				}
-				x.Packed.Add(l.Packed)
+				x.Compressed.Add(l.Compressed)
 			}
 		}
 	}

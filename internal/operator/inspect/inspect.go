@@ -29,7 +29,7 @@ import (
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/site"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/host"
 )
@@ -45,7 +45,7 @@ type Settings struct {
 	Procs *procs.Set
 	Ready <-chan struct{} // closed when the job runs, after Run
 
-	Cluster *member.Cluster // hosts of the site that have nodes of their own; nil: there are none
+	Cluster *client.Cluster // hosts of the site that have nodes of their own; nil: there are none
 
 	Reload func(ctx context.Context, check bool, text string) (links.FileReload, error) // reads the job file again
 	Text   func() (string, error)                                                       // the file as it is now
@@ -58,8 +58,8 @@ type Settings struct {
 	Reports bool // this node writes a report, for which it needs the final figures of other sites
 }
 
-// Spare is what the node of a spare site can report. For that node the job never runs as for
-// others.
+// Spare is what the node of a spare site can report. Such a node has no procs of the job, so that
+// it never calls SetRunning.
 type Spare interface {
 	Describe(*links.Node)
 	Known() *startup.Job // the job for which it is spare; nil: not known yet
@@ -78,7 +78,7 @@ type Running struct {
 	Channels *channel.Channels
 	Prober   *probe.Prober
 	Worlds   Worlds
-	Member   interface{ Describe(*links.Node) } // the job's server
+	Client   interface{ Describe(*links.Node) } // the job's server
 	Spares   interface{ Describe(*links.Node) } // of the job
 	Losses   interface {
 		Describe(*links.Node)
@@ -121,16 +121,17 @@ func Open(s Settings) *Control {
 		s.Site.Log.Warn("impi-node links will not find this node", "error", err)
 	}
 	if c.Cluster != nil {
-		c.Cluster.AnswerBy(member.Inspection, c.answerOther)
+		c.Cluster.AnswerBy(client.Inspection, c.answerOther)
 	}
 	return c
 }
 
-// Run sets what runs. It has to be called before Ready is closed; until then r is not used.
-func (c *Control) Run(r Running) { c.Running = r }
+// SetRunning sets what runs. It has to be called before Ready is closed; until then r is not used.
+func (c *Control) SetRunning(r Running) { c.Running = r }
 
-// TellJob writes the job's ID, which is known now, to the run directory, and what else is known of the job.
-func (c *Control) TellJob() {
+// WriteJobID writes the job's ID, which is known now, to the run directory, and what else is known
+// of the job.
+func (c *Control) WriteJobID() {
 	if err := errors.Join(c.writeAbout(), writeKnown(c)); err != nil {
 		c.Site.Log.Debug("cannot write to the runtime directory", "error", err)
 	}
@@ -139,7 +140,7 @@ func (c *Control) TellJob() {
 // Close closes the control socket.
 func (c *Control) Close() {
 	if c.Cluster != nil {
-		c.Cluster.AnswerBy(member.Inspection, nil)
+		c.Cluster.AnswerBy(client.Inspection, nil)
 	}
 	switch {
 	case c.server == nil:
@@ -172,7 +173,7 @@ func writeKnown(c *Control) error {
 		return nil // the node of a spare site
 	}
 	var d links.Node
-	c.Member.Describe(&d)
+	c.Client.Describe(&d)
 	k := links.Known{Sites: c.sites(), Server: d.Server}
 	for _, p := range c.Procs.All() {
 		k.Procs = append(k.Procs, links.KnownProc{Rank: int(p.Rank()), PID: p.PID()})
@@ -307,11 +308,11 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	c.describePairs(d, stats, &known, r)
 	if r.ByHost {
 		d.ByHost = c.countByHost(stats, &known)
-		links.ThroughAgents(d.ByHost, d.Channels)
+		links.EstimateRoundTrips(d.ByHost, d.Channels)
 	}
 	c.describeLog(d, r)
 	c.Worlds.Describe(d)
-	c.Member.Describe(d)
+	c.Client.Describe(d)
 	c.Losses.Describe(d)
 	c.Spares.Describe(d)
 	return d
@@ -529,7 +530,7 @@ func (c *Control) describePair(d *links.Node, x direct.Pair, s *wireup.Stats, l 
 	}
 	if l != nil {
 		v.Traffic.Messages, v.Traffic.Data, v.Traffic.RTT = l.Messages, l.Data, cmp.Or(time.Duration(l.RTT), known.of(c, x))
-		v.Traffic.Bytes, v.Traffic.Pure, v.Traffic.Packed = counted(*l), l.Pure, l.Packed
+		v.Traffic.Bytes, v.Traffic.Pure, v.Traffic.Compressed = counted(*l), l.Pure, l.Compressed
 	}
 	d.Views = append(d.Views, v)
 }

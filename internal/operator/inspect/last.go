@@ -69,7 +69,7 @@ func (l *finalAnswers) all(gone func(client int, hasAsked bool) bool) bool {
 // there, or is gone.
 func QuestionsOver(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
-	return c.Procs.Of(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
+	return c.Procs.OfRank(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
 }
 
 // Reachable returns the job's other own sites that this node can ask.
@@ -88,8 +88,8 @@ func AskSite(ctx context.Context, c *Control, client int, r links.Request) []lin
 	return c.ofOtherSite(ctx, &c.Site.Routes.World.Clients[client], r)
 }
 
-// isLast reports whether an answer says of so many procs that they have passed MPI_Finalize, or ended, so
-// that nothing will be added to what they have counted.
+// isLast reports whether an answer says of so many procs that they have passed MPI_Finalize, or
+// ended, so that nothing will be added to what they have counted.
 func isLast(a links.Answer, procs int) bool {
 	all := append([]links.HostAnswer{{Node: a.Node}}, a.Others...)
 	for _, o := range all {

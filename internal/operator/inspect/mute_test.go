@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestMute: a host is silent since the first question that it has not answered, until it answers one.
+// TestMute: a host is silent since the first question that it has not answered, until it answers
+// one.
 func TestMute(t *testing.T) {
 	var m mute
 	a, b := place{0, 1}, place{1, anyHost}

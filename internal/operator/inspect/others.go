@@ -11,7 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 // Answer answers a request at the control socket, for any host of the site.
@@ -144,7 +144,7 @@ func (c *Control) ask(ctx context.Context, host int, r links.Request) (a links.A
 	if err != nil {
 		return a, err
 	}
-	b, err := c.Cluster.Ask(ctx, member.Inspection, host, question)
+	b, err := c.Cluster.Ask(ctx, client.Inspection, host, question)
 	if err != nil {
 		return a, err
 	}

@@ -36,7 +36,7 @@ const (
 func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	h, verdict := a.Hello, dynamic.Accepted
 	switch r := c.Direct.Routes; {
-	case c.Procs.Of(h.Dst) == nil || int(h.Src) >= r.World.Procs.Len():
+	case c.Procs.OfRank(h.Dst) == nil || int(h.Src) >= r.World.Procs.Len():
 		verdict = dynamic.UnknownRank
 	case !r.Allows(h.Src, a.At.Transport), !r.AllowsPlane(h.Src, a.Link):
 		verdict = dynamic.NotAllowed
@@ -55,9 +55,9 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if err != nil {
 		return err
 	}
-	m := dial.Messages{Blocking: b, Most: maxAnswer}
+	m := dial.Messages{Blocking: b, MaxSize: maxAnswer}
 	var r links.Request
-	if err := (dial.Messages{Blocking: b, Most: maxQuestion}).Read(&r); err != nil {
+	if err := (dial.Messages{Blocking: b, MaxSize: maxQuestion}).Read(&r); err != nil {
 		return err
 	}
 	if r.Account {
@@ -222,8 +222,8 @@ func otherSites(c *Control, holds func(*startup.ClientInfo) bool) (sites []links
 	return sites
 }
 
-// Unreachable returns the job's other own sites that this node cannot ask, neither over links nor over
-// channels.
+// Unreachable returns the job's other own sites that this node cannot ask, neither over links nor
+// over channels.
 func Unreachable(c *Control) []links.NodeInfo {
 	return otherSites(c, func(x *startup.ClientInfo) bool { return !hasLink(c, x) && asksByChannel(c, x) != nil })
 }
@@ -249,7 +249,7 @@ func (c *Control) believed(x *startup.ClientInfo, all []links.HostAnswer) (other
 			n.Procs = slices.DeleteFunc(n.Procs, func(p links.Proc) bool { return p.Rank < int(x.FirstProc) || p.Rank >= int(x.FirstProc)+x.NProcs })
 			n.Procs = n.Procs[:min(len(n.Procs), x.NProcs)]
 			for i := range n.Procs {
-				n.Procs[i].Account.Bound(c.Site.Routes.World.Procs.Len())
+				n.Procs[i].Account.Truncate(c.Site.Routes.World.Procs.Len())
 			}
 			n.Views = slices.DeleteFunc(n.Views, func(v links.View) bool {
 				return v.Local < 0 || v.Peer < 0 || max(v.Local, v.Peer) >= c.Site.Routes.World.Procs.Len()
@@ -295,7 +295,7 @@ func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 
 func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
 	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
-	err = noWay(routes.DrainedCandidates(c.Site.Routes, x.Local, x.Peer))
+	err = errNoCandidate(routes.DrainedCandidates(c.Site.Routes, x.Local, x.Peer))
 	for _, w := range c.Direct.Candidates(x) {
 		a, err = c.askBy(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Status: true}, w, r)
 		if err == nil || ctx.Err() != nil {
@@ -305,9 +305,9 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 	return a, err
 }
 
-// noWay says why another site cannot be asked over a link. drained are the drained transports that lead there,
-// if any.
-func noWay(drained []string) error {
+// errNoCandidate says why another site cannot be asked over a link. drained are the drained
+// transports that lead there, if any.
+func errNoCandidate(drained []string) error {
 	if len(drained) > 0 {
 		return fmt.Errorf("%w: only a transport leads there that is drained here, %s (impi-node undrain ends that)", links.ErrNotAsked, strings.Join(drained, ", "))
 	}
@@ -317,19 +317,19 @@ func noWay(drained []string) error {
 func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Candidate, r links.Request) (a links.Answer, err error) {
 	l, err := c.Direct.Dial(ctx, hello, w)
 	if err != nil {
-		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}
 	defer l.Close()
 	b, err := dial.NewBlocking(ctx, l)
 	if err != nil {
-		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}
-	m := dial.Messages{Blocking: b, Most: maxAnswer}
+	m := dial.Messages{Blocking: b, MaxSize: maxAnswer}
 	if err := m.Write(r); err != nil {
-		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}
 	if err := m.Read(&a); err != nil {
-		return a, fmt.Errorf("%s: %w", w.T.Name, err)
+		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}
 	if a.Error != "" {
 		return a, errors.New(a.Error)

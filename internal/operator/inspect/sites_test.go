@@ -55,7 +55,8 @@ func TestAnswersOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestIdentitiesAreNotTold: the number that a proc has in its job is told as its process ID only if it is one.
+// TestIdentitiesAreNotTold: the number that a proc has in its job is told as its process ID only if
+// it is one.
 func TestIdentitiesAreNotTold(t *testing.T) {
 	proc := func(pid int64) startup.ProcInfo { return startup.ProcInfo{ID: wire.Proc{PID: pid}} }
 	world := &startup.Job{

@@ -46,7 +46,7 @@ const (
 
 var errMalformed = errors.New("malformed probe")
 
-// Prober measures the ways of a site's procs, and answers probes of other nodes.
+// Prober measures the links of a site's procs, and answers probes of other nodes.
 type Prober struct {
 	Links *direct.Links
 	busy  atomic.Int32 // number of probes that are being answered
@@ -65,7 +65,7 @@ func (d *Prober) Enter() bool {
 func (d *Prober) Leave() { d.busy.Add(-1) }
 
 func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*links.Measure, error) {
-	i := slices.IndexFunc(d.Links.Candidates(x), func(w routes.Candidate) bool { return w.T.Name == transport })
+	i := slices.IndexFunc(d.Links.Candidates(x), func(w routes.Candidate) bool { return w.Transport.Name == transport })
 	if i < 0 {
 		return nil, fmt.Errorf("this site's routes do not allow %s to rank %d", transport, x.Peer)
 	}
@@ -93,7 +93,7 @@ func (d *Prober) probe(ctx context.Context, x direct.Pair, transport string) (*l
 func (d *Prober) Answer(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	verdict := dynamic.Accepted
-	switch p := d.Links.Procs.Of(h.Dst); {
+	switch p := d.Links.Procs.OfRank(h.Dst); {
 	case p == nil || int(h.Src) >= d.Links.Routes.World.Procs.Len():
 		verdict = dynamic.UnknownRank
 	case !d.Links.Routes.Allows(h.Src, t), !d.Links.Routes.AllowsPlane(h.Src, l):
@@ -145,8 +145,8 @@ func (c *pollingLink) put(b []byte) error {
 	return c.move(b, func(b []byte) (int, error) { return c.l.Send([][]byte{b}) }, c.WriteAll)
 }
 
-// move calls try until all of b is moved. When polling has gone on for long enough it blocks for the
-// rest.
+// move calls try until all of b is moved. When polling has gone on for long enough it blocks for
+// the rest.
 func (c *pollingLink) move(b []byte, try func([]byte) (int, error), block func([]byte) error) error {
 	c.spin.Begin()
 	for i := 0; len(b) > 0; i++ {
@@ -272,7 +272,7 @@ func (c *pollingLink) answer() error {
 // Measure answers a request for a probe.
 func (d *Prober) Measure(ctx context.Context, r links.Request) (*links.Measure, error) {
 	x := direct.Pair{Local: wire.WorldRank(r.Local), Peer: wire.WorldRank(r.Peer)}
-	if d.Links.Procs.Of(x.Local) == nil || r.Peer < 0 || r.Peer >= d.Links.Routes.World.Procs.Len() || r.Local == r.Peer {
+	if d.Links.Procs.OfRank(x.Local) == nil || r.Peer < 0 || r.Peer >= d.Links.Routes.World.Procs.Len() || r.Local == r.Peer {
 		return nil, fmt.Errorf("%w: ranks %d and %d are no pair of this site", links.ErrRequest, r.Local, r.Peer)
 	}
 	m, err := d.probe(ctx, x, r.Transport)

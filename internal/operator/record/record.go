@@ -1,5 +1,5 @@
-// Package record gathers what is left of a job, for the report that its operator wants: it asks all nodes
-// that it can for what they know, from time to time and at the end, and writes the file.
+// Package record gathers what is left of a job, for the report that its operator wants: it asks all
+// nodes that it can for what they know, from time to time and at the end, and writes the file.
 package record
 
 import (
@@ -59,15 +59,15 @@ type Recorder struct {
 	over    chan struct{} // closed when nobody is asked from time to time any more
 
 	mu     sync.Mutex
-	known  jobreport.Known
+	known  jobreport.LatestAnswers
 	silent silences
 	sites  []links.Site
 	id     string
 	ran    time.Time
 }
 
-// silences are the sites that were asked and have not answered since, with the time when they were asked
-// first.
+// silences are the sites that were asked and have not answered since, with the time when they were
+// asked first.
 type silences struct {
 	last  time.Duration // as Settings.Patience
 	since map[int]time.Time
@@ -82,9 +82,9 @@ func (s silences) asked(client int, now time.Time) time.Duration {
 	return max(leastLook, s.last-now.Sub(since))
 }
 
-// gone reports whether not to wait for a site: it has been silent for Settings.Patience, or it has never
-// asked this one (hasAsked) although the procs have run for so long (ran) that a site that writes a
-// report and can reach this one would have.
+// gone reports whether not to wait for a site: it has been silent for Settings.Patience, or it has
+// never asked this one (hasAsked) although the procs have run for so long (ran) that a site that
+// writes a report and can reach this one would have.
 func (s silences) gone(client int, hasAsked bool, ran time.Duration, now time.Time) bool {
 	since, silent := s.since[client]
 	return silent && now.Sub(since) >= s.last || !hasAsked && ran >= firstLook+s.last
@@ -179,10 +179,11 @@ func (r *Recorder) complete(client int) bool {
 	return i >= 0 && r.known.Complete(r.sites[i])
 }
 
-// Last asks a last time, once the procs of this node have passed MPI_Finalize: those of other nodes may
-// be about to. It returns when this node has the last words of all sites that answer, and all that write a
-// report and can ask have those of this site: whoever left earlier could not be asked any more.
-func (r *Recorder) Last(ctx context.Context) {
+// AskLastTime asks a last time, once the procs of this node have passed MPI_Finalize: those of
+// other nodes may be about to. It returns when this node has the last words of all sites that
+// answer, and all that write a report and can ask have those of this site: whoever left earlier
+// could not be asked any more.
+func (r *Recorder) AskLastTime(ctx context.Context) {
 	if r == nil {
 		return
 	}
@@ -227,8 +228,8 @@ func (r *Recorder) stop() {
 	}
 }
 
-// Ending looks at this site, as it is when its part of the job is about to end.
-func (r *Recorder) Ending() {
+// CollectOwnSite looks at this site, as it is when its part of the job is about to end.
+func (r *Recorder) CollectOwnSite() {
 	if r == nil {
 		return
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestSilences: a site that does not answer is waited for from the first question on, not again each time,
-// and one that never asks no longer than it takes to be sure of that.
+// TestSilences: a site that does not answer is waited for from the first question on, not again
+// each time, and one that never asks no longer than it takes to be sure of that.
 func TestSilences(t *testing.T) {
 	const client = 1
 	const last = 2 * time.Second

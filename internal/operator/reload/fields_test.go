@@ -10,8 +10,8 @@ import (
 	"github.com/openimpi/impi/config"
 )
 
-// everything has a block of each kind, for TestEveryFieldIsCompared. Pointers and lists that it leaves
-// empty are filled there.
+// everything has a block of each kind, for TestEveryFieldIsCompared. Pointers and lists that it
+// leaves empty are filled there.
 const everything = base + `
 transport "tcp" { config { nodelay = true } }
 route "beta" { prefer = ["unix", "tcp"] }
@@ -34,8 +34,8 @@ var unconcerned = map[string]string{
 	"Sites.Routes.Closed":      "follows from the transports and require_tls",
 }
 
-// TestEveryFieldIsCompared changes each field of a job in turn: a reload takes it, or says that it needs
-// a restart. A new field of package config is found here.
+// TestEveryFieldIsCompared changes each field of a job in turn: a reload takes it, or says that it
+// needs a restart. A new field of package config is found here.
 func TestEveryFieldIsCompared(t *testing.T) {
 	r, _ := running(t, everything)
 	read := func() *config.Job {
@@ -79,7 +79,8 @@ func TestEveryFieldIsCompared(t *testing.T) {
 	}
 }
 
-// leaves are the paths to the fields that have no fields of package config, lists as their first element.
+// leaves are the paths to the fields that have no fields of package config, lists as their first
+// element.
 func leaves(t reflect.Type, path []string) (list [][]string) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && t.Elem().PkgPath() == position.PkgPath() {
 		t = t.Elem()

@@ -1,5 +1,5 @@
-// Package reload changes what can change of a site while its job runs: a node reads its job file again,
-// says what differs, and takes what both ends of a link need not agree on.
+// Package reload changes what can change of a site while its job runs: a node reads its job file
+// again, says what differs, and takes what both ends of a link need not agree on.
 package reload
 
 import (
@@ -352,7 +352,7 @@ func (r *Reloader) apply(ctx context.Context, p *plan, a *links.FileReload) {
 		if len(p.routes.changes) > 0 {
 			site = p.routes.next
 		}
-		routes.Apply(r.Routes, routes.Change{Site: &site, Limits: p.limits})
+		routes.ApplyChange(r.Routes, routes.Change{Site: &site, Limits: p.limits})
 	}
 	level := r.Log.GetLevel()
 	if p.level != "" {

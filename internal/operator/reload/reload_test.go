@@ -132,7 +132,8 @@ func TestWhatCanChange(t *testing.T) {
 	}
 }
 
-// TestWhatHoldsThen: who decides about links and limits goes by what has changed, and not by the rest.
+// TestWhatHoldsThen: who decides about links and limits goes by what has changed, and not by the
+// rest.
 func TestWhatHoldsThen(t *testing.T) {
 	r, reload := running(t, base)
 	reload(base + `
@@ -187,8 +188,8 @@ func TestWhatChangesNothing(t *testing.T) {
 	}
 }
 
-// TestReloadIsLogged: what was taken is in the log whatever its level was and is, and nothing that the log
-// would not show besides.
+// TestReloadIsLogged: what was taken is in the log whatever its level was and is, and nothing that
+// the log would not show besides.
 func TestReloadIsLogged(t *testing.T) {
 	text := func(level, stop string) string {
 		return base + "log { level = \"" + level + "\" }\nlimits { stop = \"" + stop + "\" }"

@@ -48,8 +48,8 @@ func (b *byText) lines() (list []string) {
 	return list
 }
 
-// newRoutes finds what of the file's routes can hold from now on. What both ends of a pair have to agree
-// on is on business cards, which are made once: that needs a restart.
+// newRoutes finds what of the file's routes can hold from now on. What both ends of a pair have to
+// agree on is on business cards, which are made once: that needs a restart.
 func newRoutes(rt *routes.Table, job *config.Job, file *config.Site) *routing {
 	now := routes.CurrentSite(rt)
 	g := &routing{table: rt, next: *now}

@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// spawn: the bytes of a message, how many ranks spawn, the ranks. Each in turn spawns two procs by itself,
-// gets back from each what it has sent, and parts with them. The others wait in a barrier meanwhile,
-// as MPIs that cannot spawn must.
+// spawn: the bytes of a message, how many ranks spawn, the ranks. Each in turn spawns two procs by
+// itself, gets back from each what it has sent, and parts with them. The others wait in a barrier
+// meanwhile, as MPIs that cannot spawn must.
 func spawn(a []int) {
 	for _, by := range a[2:][:a[1]] {
 		if rank == by {

@@ -1,5 +1,5 @@
 // Package routestest has what tests of routes need: jobs of two sites, of which nothing runs, and
-// what became of the ways between two procs, as text.
+// what became of the candidates between two procs, as text.
 package routestest
 
 import (

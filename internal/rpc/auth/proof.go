@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/identity"
 )
 
-// Kind has what all Servers and clients of a service share. Clients and servers of different kinds refuse
-// each other.
+// Kind has what all Servers and clients of a service share. Clients and servers of different kinds
+// refuse each other.
 type Kind struct {
 	Protocol string // in TLS's ALPN, with the version: "impi-names/2"
 	Name     string // of the service, for its certificate and proofs: "impi names"
@@ -166,7 +166,8 @@ func (k *Kind) clientTLS(id *identity.Identity) *tls.Config {
 	return c
 }
 
-// conn makes a Conn whose other end has proved the key. use is what its certificate must be good for.
+// conn makes a Conn whose other end has proved the key. use is what its certificate must be good
+// for.
 func (k *Kind) conn(c *tls.Conn, id *identity.Identity, use x509.ExtKeyUsage) *Conn {
 	shown := c.ConnectionState().PeerCertificates
 	switch {

@@ -84,8 +84,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestCertificates tries all pairs of certificates of two ends that have the key. Each end says what it
-// makes of the other's, and both stay connected to say so.
+// TestCertificates tries all pairs of certificates of two ends that have the key. Each end says
+// what it makes of the other's, and both stay connected to say so.
 func TestCertificates(t *testing.T) {
 	ours, theirs := pkitest.Authority(t), pkitest.Authority(t)
 	load := func(ca, trusted *pki.Authority) *identity.Identity {

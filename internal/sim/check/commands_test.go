@@ -283,7 +283,8 @@ func TestStartupViolations(t *testing.T) {
 	}
 }
 
-// TestLostClients: what the server says of a client after DONE must be true, and be understood by all.
+// TestLostClients: what the server says of a client after DONE must be true, and be understood by
+// all.
 func TestLostClients(t *testing.T) {
 	hears := u32(0, 0, 0, 0x10001, 0, 0x10005)
 	said := func(mask uint32) []byte { return answerTo(0x49000001, mask, []byte("client 1 is lost")) }

@@ -28,8 +28,8 @@ func (s *stream) takeFini(p *packet, h []byte) error {
 	return s.append(p, h)
 }
 
-// takeFail judges a FAIL whose header is just complete. A host sends one by each channel to hosts of
-// ours, whenever its job fails.
+// takeFail judges a FAIL whose header is just complete. A host sends one by each channel to hosts
+// of ours, whenever its job fails.
 func (s *stream) takeFail(p *packet, h []byte) error {
 	switch {
 	case s.from.Kind != KindAgent || s.to.Kind != KindAgent || s.foreignWriter() || s.c.hosts[s.to.Number].Foreign:

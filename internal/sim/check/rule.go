@@ -28,13 +28,13 @@ const (
 	RuleWiring       Rule = "wiring"
 )
 
-// NoLink is the Link of a violation that does not concern a link.
+// SetNoLink is the Link of a violation that does not concern a link.
 const NoLink = -1
 
 // Violation is the error of everything that a Checker finds.
 type Violation struct {
 	Rule     Rule
-	Link     int      // NoLink if it is about the job
+	Link     int      // SetNoLink if it is about the job
 	From, To Endpoint // direction, if Link is one
 	Offset   int64    // of the packet or command in the stream's bytes
 	Now      time.Duration

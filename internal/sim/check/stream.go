@@ -97,7 +97,8 @@ func (s *stream) append(p *packet, h []byte) error {
 	return nil
 }
 
-// longPiece is the data length of packets that continue a message between procs that use fast boxes.
+// longPiece is the data length of packets that continue a message between procs that use fast
+// boxes.
 const longPiece = 1 << 20
 
 func (s *stream) most(p *packet) uint32 {

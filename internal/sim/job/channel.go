@@ -38,7 +38,7 @@ func (p *proving) mayBeCut(l *kernel.Link, spec kernel.LinkSpec) {
 	w.k.After(w.k.Between(0, 8*(spec.Delay+spec.Jitter)), func() {
 		if p.busy[p.dialler] {
 			w.met[CutLink]++
-			w.k.Note("cut of %s in its greeting", l.Name())
+			w.k.Tracef("cut of %s in its greeting", l.Name())
 			l.Cut(errBroken)
 		}
 	})
@@ -70,7 +70,7 @@ func (x *hostSwitch) attachHost(e *kernel.End, peer wire.HostRank) error {
 // attachResumed gives the switch its end of a resumable channel whose first lower link is e's.
 func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank) error {
 	me, w := sideOf(e), r.w
-	session, _, dials := x.h.channels.Keep(x.h.rank, peer)
+	session, _, dials := x.h.channels.AddChannel(x.h.rank, peer)
 	var ch *packetswitch.Channel
 	c := packetswitch.ChannelConfig{
 		Host: peer, Session: resume.SessionID(session), Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, FirstLimit: w.cfg.Limit,
@@ -86,7 +86,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	if dials {
 		other := w.hosts[peer]
 		c.Redial = func(_ error, limit time.Duration) {
-			judge := func() dynamic.Answer {
+			judge := func() dynamic.DialResult {
 				if other.closed() {
 					return unheard(dynamic.NotListening)
 				}
@@ -101,7 +101,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	}
 	r.ends[me].take = func(l *kernel.End) {
 		x.ends = append(x.ends, l)
-		ch.Take(l)
+		ch.SetLink(l)
 	}
 	var err error
 	ch, err = x.AttachChannel(e, c)

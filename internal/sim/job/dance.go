@@ -46,8 +46,8 @@ func (h *host) begin() {
 
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
-	s := w.search(dynamic.ChannelPlan(1), func() bool { return h.ends() || h.dance.Done() })
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
+	s := w.dialling(dynamic.ChannelPlan(1), func() bool { return h.ends() || h.dance.Done() })
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
 		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
 		case failing:
@@ -62,7 +62,7 @@ func (h *host) dial(x agent.Dial) {
 			if x.Address.Proves {
 				h.prove(l.Ends[0], x.Host, answer, func() {
 					h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
-					answer(dynamic.Answer{})
+					answer(dynamic.DialResult{})
 					h.steps()
 				})
 			} else {
@@ -105,7 +105,7 @@ func (s *site) resumes(local, peer wire.HostRank) bool {
 	return s.w.cfg.Resume != nil && s.ours(s.job.Hosts[peer].Client)
 }
 
-func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynamic.Answer)) {
+func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynamic.DialResult)) {
 	e.OnReady(nil)
 	if h.ends() {
 		_ = e.Close()
@@ -115,10 +115,10 @@ func (h *host) greet(e *kernel.End, x agent.Dial, rest []byte, answer func(dynam
 	switch rest = rest[n:]; {
 	case err != nil:
 		_ = e.Close()
-		answer(dynamic.Answer{Err: err})
+		answer(dynamic.DialResult{Err: err})
 	case len(rest) == 0:
 		h.dance.Dialed(h.keep(e), x.Host)
-		answer(dynamic.Answer{})
+		answer(dynamic.DialResult{})
 		h.steps()
 	default:
 		e.OnReady(func() { h.greet(e, x, rest, answer) })
@@ -200,7 +200,7 @@ func (h *host) steps() {
 			h.links[st.Host] = h.conns[st.Conn]
 			h.conns[st.Conn].OnReady(nil)
 		case agent.Refuse:
-			s.w.k.Note("host %d refuses: %v", h.rank, st.Err)
+			s.w.k.Tracef("host %d refuses: %v", h.rank, st.Err)
 			h.conns[st.Conn].OnReady(nil)
 			_ = h.conns[st.Conn].Close()
 		case agent.Prove:

@@ -70,8 +70,8 @@ func (x *foreignClient) values(l wire.Label) (b []byte) {
 	return b
 }
 
-// crossover returns a client's value; clients with Habits send the standard value instead of -1, which
-// means the same.
+// crossover returns a client's value; clients with Habits send the standard value instead of -1,
+// which means the same.
 func (x *foreignClient) crossover(v, standard int32) int {
 	if v == -1 && x.f.Habits {
 		v = standard

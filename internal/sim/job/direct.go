@@ -16,15 +16,15 @@ type pair struct{ local, peer wire.WorldRank }
 
 func (x pair) back() pair { return pair{x.peer, x.local} }
 
-// linking is a node's search for the first link between two procs.
+// linking is a node's dial plan for the first link between two procs.
 type linking struct {
-	w    *World
-	p    *proc
-	x    pair
-	ways []dynamic.Endpoint
-	spec kernel.LinkSpec
-	l    *kernel.Link
-	r    *resumed // nil: the link is not resumable
+	w         *World
+	p         *proc
+	x         pair
+	endpoints []dynamic.Endpoint
+	spec      kernel.LinkSpec
+	l         *kernel.Link
+	r         *resumed // nil: the link is not resumable
 }
 
 func (w *World) open(p *proc, peer wire.WorldRank) {
@@ -32,25 +32,25 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	if !w.direct.Pairs.Request(x) {
 		return
 	}
-	d := &linking{w: w, p: p, x: x, ways: p.s.with(w.job.Procs.At(peer).Client).ways(), spec: w.cfg.Links.Direct}
+	d := &linking{w: w, p: p, x: x, endpoints: p.s.with(w.job.Procs.At(peer).Client).endpoints(), spec: w.cfg.Links.Direct}
 	d.spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
 	limit := time.Duration(0)
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.search(dynamic.DirectLinkPlan(len(d.ways), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
-	s.dial = func(step dynamic.DialStep, answer func(dynamic.Answer)) {
+	s := w.dialling(dynamic.DirectLinkPlan(len(d.endpoints), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
+	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
 	s.over = d.over
 	s.begin()
 }
 
-func (w *World) search(s *dynamic.DialPlan, gone func() bool) *search {
-	return &search{DialPlan: s, k: w.k, gone: gone}
+func (w *World) dialling(s *dynamic.DialPlan, gone func() bool) *dialling {
+	return &dialling{DialPlan: s, k: w.k, gone: gone}
 }
 
-func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.Answer)) {
+func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 	w, other := d.w, d.w.procs[d.x.peer]
 	if other == nil { // its site has not started it yet
 		w.k.After(retry, func() { d.dialled(step, answer) })
@@ -66,17 +66,17 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.Answer)) {
 		answer(unheard(dynamic.NotListening))
 	case other.fini || other.s.left:
 		answer(said(dynamic.Leaving))
-	case !other.s.with(d.p.s.rank).allows(d.ways[step.Candidate].Transport):
+	case !other.s.with(d.p.s.rank).allows(d.endpoints[step.Candidate].Transport):
 		answer(said(dynamic.NotAllowed))
 	case step.Resumes:
-		v := w.direct.Sessions.CheckResume(d.x.back(), dynamic.Hello{Session: dynamic.SessionID(d.r.session), Resumes: true}, other.fini)
+		v := w.direct.Resumable.CheckResume(d.x.back(), dynamic.Hello{ResumableID: dynamic.ResumableID(d.r.session), Resumes: true}, other.fini)
 		if v != dynamic.Accepted {
 			answer(said(v))
 			return
 		}
 		d.l = d.r.below(nil)
 		d.r.ends[1].take(d.l.Ends[1])
-		answer(dynamic.Answer{})
+		answer(dynamic.DialResult{})
 	default:
 		d.connect(other, step, answer)
 	}
@@ -84,7 +84,7 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.Answer)) {
 
 // connect sends the greeting for a new link to the peer's node. The peer's proc gets the link
 // first.
-func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynamic.Answer)) {
+func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynamic.DialResult)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
 		w.direct.Abandon(x)
@@ -125,13 +125,13 @@ func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynami
 		if p.s.left {
 			_ = d.l.Ends[0].Close()
 		}
-		answer(dynamic.Answer{})
+		answer(dynamic.DialResult{})
 	})
 }
 
-func (d *linking) breaks(answer func(dynamic.Answer)) {
+func (d *linking) breaks(answer func(dynamic.DialResult)) {
 	d.w.direct.Uncertain(d.x, d.session())
-	answer(dynamic.Answer{Err: errBroken, Fault: dynamic.Uncertain})
+	answer(dynamic.DialResult{Err: errBroken, Failure: dynamic.Uncertain})
 }
 
 func (d *linking) over(last dynamic.DialStep) {
@@ -158,9 +158,9 @@ func (d *linking) over(last dynamic.DialStep) {
 }
 
 // session returns the session of the link that is being made; zero: it is not resumable.
-func (d *linking) session() (id dynamic.SessionID) {
+func (d *linking) session() (id dynamic.ResumableID) {
 	if d.r != nil {
-		id = dynamic.SessionID(d.r.session)
+		id = dynamic.ResumableID(d.r.session)
 	}
 	return id
 }
@@ -171,8 +171,8 @@ func (x *resumed) further() *wireup.Resumable {
 
 func (w *World) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
-	state := w.direct.Sessions.Get(x)
-	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Sessions.CheckResume(x.back(), h, other.fini) }
+	state := w.direct.Resumable.Get(x)
+	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Resumable.CheckResume(x.back(), h, other.fini) }
 	done := func(v dynamic.Verdict, reason string) {
 		if state.Busy = false; v != dynamic.Accepted {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
@@ -180,18 +180,18 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 			}}, nil)
 		}
 	}
-	switch w.direct.Sessions.Repair(x, m.Resumable.Session, m.Resumable.Over) {
+	switch w.direct.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
-		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.Answer) {
-			if v := judge(dynamic.Hello{Session: state.ID, Resumes: true}); v != dynamic.Accepted {
+		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.DialResult) {
+			if v := judge(dynamic.Hello{ResumableID: state.ID, Resumes: true}); v != dynamic.Accepted {
 				a = said(v)
 			}
 			return a
 		}, done)
 	case dynamic.TellPeer:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-			v := judge(dynamic.Hello{Session: state.ID, Lost: true})
-			if v == dynamic.Accepted && !w.direct.Sessions.Get(x.back()).Making {
+			v := judge(dynamic.Hello{ResumableID: state.ID, Lost: true})
+			if v == dynamic.Accepted && !w.direct.Resumable.Get(x.back()).Making {
 				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Resumable: &wireup.Resumable{
 					Session: m.Resumable.Session, Again: true, Lost: true, Epoch: m.Resumable.Epoch,
 				}}, nil)

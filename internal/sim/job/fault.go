@@ -152,7 +152,7 @@ func (w *World) commit(f Fault) {
 
 // hit records that a fault may end the job. It must be called before the fault happens.
 func (w *World) hit(f Fault, what string, deadly bool) {
-	w.k.Note("%s of %s", f.Kind, what)
+	w.k.Tracef("%s of %s", f.Kind, what)
 	w.met[f.Kind]++
 	w.hits = append(w.hits, FaultHit{Fault: f, What: what, At: w.k.Now(), Event: w.k.Events(), Deadly: deadly})
 	if deadly {
@@ -191,7 +191,7 @@ func (w *World) harm(f Fault) {
 	i := w.k.Rand().IntN(2)
 	switch f.Kind {
 	case Stall:
-		w.k.Note("stall of %s", s.l.Name())
+		w.k.Tracef("stall of %s", s.l.Name())
 		w.met[f.Kind]++
 		most := maxStall
 		if f.Target%4 == 0 && w.ready() {
@@ -237,7 +237,7 @@ func (w *World) target(f Fault, alive []*observedLink) *observedLink {
 // strike records a fault of a link that silences the endpoints in mute.
 func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	if s.resumes {
-		w.k.Note("%s of %s", f.Kind, s.l.Name())
+		w.k.Tracef("%s of %s", f.Kind, s.l.Name())
 		w.met[f.Kind]++
 		return
 	}

@@ -74,7 +74,7 @@ func (m *machines) Joined(host int) {
 		}
 		switch {
 		case err != nil: // the loss of the head is noticed elsewhere
-			m.s.w.k.Note("machine %d of site %d does not hear of the others: %v", host, m.s.rank, err)
+			m.s.w.k.Tracef("machine %d of site %d does not hear of the others: %v", host, m.s.rank, err)
 		case len(all) == 0:
 			m.Joined(host)
 		default:
@@ -118,7 +118,7 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 		answer(replyTo(question, host))
 		return
 	}
-	if err := m.counts.Take(question); err != nil {
+	if err := m.counts.Add(question); err != nil {
 		answer([]byte(err.Error()))
 		return
 	}

@@ -75,8 +75,8 @@ func (w *World) judge() error {
 	return nil
 }
 
-// withoutServer reports whether a site was without the server: where there are no channels, which connect the
-// sites of jobs of few hosts, it may learn late that others have failed.
+// withoutServer reports whether a site was without the server: where there are no channels, which
+// connect the sites of jobs of few hosts, it may learn late that others have failed.
 func withoutServer(w *World) bool {
 	return w.server.dead || slices.ContainsFunc(w.sites, func(s *site) bool { return s.severed })
 }
@@ -108,15 +108,15 @@ func (w *World) agree() error {
 		return fmt.Errorf("ranks %d and %d have both dialled, again and again, and have no link", x.local, x.peer)
 	}
 	for _, h := range w.hits {
-		if h.Deadly && w.server.err == nil && w.server.lost == 0 && !(h.waits && w.k.Now()-h.At < ending.Longest) {
+		if h.Deadly && w.server.err == nil && w.server.lost == 0 && !(h.waits && w.k.Now()-h.At < ending.MaxHoldTime) {
 			return fmt.Errorf("nobody knows of it: %s of %s after %v", h.Fault.Kind, h.What, h.At)
 		}
 	}
 	return nil
 }
 
-// blamed checks that the server, or all sites if that was lost, were told of the proc that was killed,
-// if nothing else went wrong and all sites are ours.
+// blamed checks that the server, or all sites if that was lost, were told of the proc that was
+// killed, if nothing else went wrong and all sites are ours.
 func (w *World) blamed() error {
 	hits := slices.DeleteFunc(slices.Clone(w.hits), func(h FaultHit) bool { return h.Fault.Kind == CrashServer && !h.Deadly })
 	if len(hits) != 1 || hits[0].Fault.Kind != CrashProc || !hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
@@ -137,8 +137,8 @@ func (w *World) blamed() error {
 	return nil
 }
 
-// toldWithoutServer checks that all sites know a cause that they could only tell each other, where there
-// are channels for that.
+// toldWithoutServer checks that all sites know a cause that they could only tell each other, where
+// there are channels for that.
 func (w *World) toldWithoutServer(want string) error {
 	for _, s := range w.sites {
 		if w.cfg.OnDemand || w.cfg.Resume != nil || s.cfg.NoOnDemand {
@@ -192,7 +192,7 @@ func (w *World) reaction(ready bool) time.Duration {
 		d += tellTime
 	}
 	if errors.Is(w.server.err, startup.ErrLost) || w.server.lost != 0 { // then sites continue until a channel shows which site is lost
-		d += ending.Longest / 2
+		d += ending.MaxHoldTime / 2
 		if w.cfg.Resume != nil {
 			d += w.cfg.Resume.Limit
 		}

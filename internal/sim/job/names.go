@@ -116,7 +116,7 @@ func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err erro
 
 // carryOut carries out the steps of an exchange. ask makes the request and reports whether an
 // answer came.
-func (c *nameClient) carryOut(e *names.Call, ask func(again bool) bool) {
+func (c *nameClient) carryOut(e *names.PendingRequest, ask func(again bool) bool) {
 	for {
 		switch step := e.Next(); step.Action {
 		case names.Finished:
@@ -169,10 +169,10 @@ func (c *nameClient) publish(r names.Request) error {
 func (c *nameClient) connect() {
 	c.at.last++
 	c.holder = c.at.last
-	c.at.table.Enter(c.holder)
+	c.at.table.AddPublisher(c.holder)
 	if old := c.old; old != 0 {
 		c.old = 0
-		c.a.after(10*time.Millisecond, func() { c.at.table.Leave(old) })
+		c.a.after(10*time.Millisecond, func() { c.at.table.RemovePublisher(old) })
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *nameClient) hangUp(late bool) {
 	case late:
 		c.old = c.holder
 	default:
-		c.at.table.Leave(c.holder)
+		c.at.table.RemovePublisher(c.holder)
 	}
 	c.holder = 0
 }
@@ -210,7 +210,7 @@ func (p *proc) Rejoin() {
 		if c == nil {
 			continue
 		}
-		c.state.Lost()
+		c.state.ConnectionLost()
 		if _, e := c.state.Tick(); e != nil {
 			c.carryOut(e, nil)
 		}
@@ -228,7 +228,7 @@ func (s *nameService) close() {
 		}
 		c.hangUp(true)
 		if old := c.old; old != 0 {
-			c.a.after(time.Millisecond, func() { c.at.table.Leave(old) })
+			c.a.after(time.Millisecond, func() { c.at.table.RemovePublisher(old) })
 		}
 	}
 }

@@ -16,8 +16,8 @@ func (h *host) want(peer wire.HostRank) {
 		return
 	}
 	var e *kernel.End
-	s := w.search(m, func() bool { return done || h.ends() })
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
+	s := w.dialling(m, func() bool { return done || h.ends() })
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch other := w.hosts[peer]; {
@@ -28,13 +28,13 @@ func (h *host) want(peer wire.HostRank) {
 			case h.ends():
 			default:
 				e = h.connect(peer, other)
-				h.prove(e, peer, answer, func() { answer(dynamic.Answer{}) })
+				h.prove(e, peer, answer, func() { answer(dynamic.DialResult{}) })
 			}
 		})
 	}
 	s.left = func() { h.channels.Stop(h.rank, peer) }
 	s.rests = func() {
-		h.post(func(a *agent.Agent) { done = !a.AttemptFailed(peer) })
+		h.post(func(a *agent.Agent) { done = !a.ChannelDialFailed(peer) })
 	}
 	s.over = func(last dynamic.DialStep) {
 		switch last.Action {
@@ -63,7 +63,7 @@ func (h *host) attach(e *kernel.End, peer wire.HostRank) {
 	e.OnReady(nil)
 	ok := h.post(func(*agent.Agent) {
 		if err := h.sw.attachHost(e, peer); err != nil {
-			h.s.w.k.Note("host %d: the channel of host %d: %v", h.rank, peer, err)
+			h.s.w.k.Tracef("host %d: the channel of host %d: %v", h.rank, peer, err)
 			_ = e.Close()
 		}
 	})
@@ -85,7 +85,7 @@ func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
 			return
 		case v == dynamic.Accepted:
 			h.channels.Drop(hello)
-			h.post(func(a *agent.Agent) { a.Unexpect(peer) })
+			h.post(func(a *agent.Agent) { a.UnexpectHost(peer) })
 		}
 		_ = e.Close()
 	})

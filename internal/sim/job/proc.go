@@ -56,7 +56,7 @@ func startProc(s *site, h *host, r wire.WorldRank, agent *kernel.End) *proc {
 func (p *proc) main(*kernel.Task) {
 	p.err = p.run()
 	if p.err != nil {
-		p.s.w.k.Note("rank %d: %v", p.rank, p.err)
+		p.s.w.k.Tracef("rank %d: %v", p.rank, p.err)
 	}
 }
 
@@ -183,8 +183,8 @@ func (p *proc) Pause(d time.Duration) { p.task.Sleep(d, "computes") }
 
 // Log adds a line to the trace.
 func (p *proc) Log(format string, args ...any) {
-	if k := p.s.w.k; k.Noting() {
-		k.Note("rank %d: "+format, append([]any{p.rank}, args...)...)
+	if k := p.s.w.k; k.Tracing() {
+		k.Tracef("rank %d: "+format, append([]any{p.rank}, args...)...)
 	}
 }
 

@@ -67,11 +67,11 @@ func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 }
 
 // prove greets a host that was dialled. It calls made if that host accepts, otherwise answer.
-func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer), made func()) {
+func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.DialResult), made func()) {
 	w := h.s.w
 	hello, token, ok := h.channels.Hello(h.rank, to)
 	if !ok {
-		answer(dynamic.Answer{Err: errors.New("there is no secret to prove a channel with"), Fault: dynamic.Impossible})
+		answer(dynamic.DialResult{Err: errors.New("there is no secret to prove a channel with"), Failure: dynamic.Impossible})
 		return
 	}
 	g := dynamic.NewDialler(token, nonce(w.k), hello)
@@ -89,16 +89,16 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.Answer
 	})
 }
 
-func refusal(g *dynamic.Dialler, err error) dynamic.Answer {
+func refusal(g *dynamic.Dialler, err error) dynamic.DialResult {
 	var r *dynamic.RefusedError
-	a := dynamic.Answer{Err: err}
+	a := dynamic.DialResult{Err: err}
 	switch {
 	case errors.As(err, &r) && r.Proven:
 		a.Verdict = r.Verdict
 	case !g.Proved():
-		a.Fault = dynamic.NoRoom | dynamic.Uncertain
+		a.Failure = dynamic.NoRoom | dynamic.Uncertain
 	default:
-		a.Fault = dynamic.Uncertain
+		a.Failure = dynamic.Uncertain
 	}
 	return a
 }
@@ -195,14 +195,14 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 		_ = e.Close()
 		return
 	}
-	var place agent.ArrivalTarget
+	var target agent.ArrivalTarget
 	if v == dynamic.Accepted {
-		if place, v = h.channels.Arrive(hello); place == agent.NotReady {
+		if target, v = h.channels.Arrive(hello); target == agent.NotReady {
 			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
 			return
 		}
 	}
-	if place == agent.ToHost {
+	if target == agent.ToHost {
 		h.expect(e, g, hello)
 		return
 	}
@@ -211,24 +211,24 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 			_ = e.Close()
 			return
 		}
-		h.s.w.k.Note("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
+		h.s.w.k.Tracef("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
 		h.s.w.channels[e.Link()].ends[sideOf(e)].take(e)
 	})
 }
 
 // again is this node's answer when another host dials a channel again.
-func (h *host) again(from *host) dynamic.Answer {
+func (h *host) again(from *host) dynamic.DialResult {
 	hello, _, ok := from.channels.Hello(from.rank, h.rank)
 	if !ok {
 		return said(dynamic.UnknownRank)
 	}
 	v := h.channels.Admits(h.rank, hello, true)
 	if v == dynamic.Accepted {
-		var place agent.ArrivalTarget
-		switch place, v = h.channels.Arrive(hello); {
-		case place == agent.NotReady || place == agent.ToDance:
+		var target agent.ArrivalTarget
+		switch target, v = h.channels.Arrive(hello); {
+		case target == agent.NotReady || target == agent.ToDance:
 			return unheard(dynamic.NotListening) // not yet
-		case place == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
+		case target == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
 			h.channels.Drop(hello)
 			v = dynamic.Leaving
 		}
@@ -236,7 +236,7 @@ func (h *host) again(from *host) dynamic.Answer {
 	if v != dynamic.Accepted {
 		return said(v)
 	}
-	return dynamic.Answer{}
+	return dynamic.DialResult{}
 }
 
 // proving hides from an observer the bytes by which the ends of a channel prove who they are. The

@@ -39,8 +39,8 @@ func (r *recovery) goOn(e Env, c *mpi.Comm, me int) error {
 	return err
 }
 
-// TestRecovery loses procs and sites anywhere in jobs that go on with those that are left: these have agreed
-// on the same each time, and come to the end.
+// TestRecovery loses procs and sites anywhere in jobs that go on with those that are left: these
+// have agreed on the same each time, and come to the end.
 func TestRecovery(t *testing.T) {
 	shrunk := 0
 	for seed := range seeds(200) {

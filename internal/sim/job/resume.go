@@ -135,7 +135,7 @@ func (c *cutter) cutUnread(from *kernel.End) {
 
 func (c *cutter) cutNow(l *kernel.Link) {
 	if x := c.x; x.up() && l == x.lower {
-		x.w.k.Note("cut below %s", x.shown.Name())
+		x.w.k.Tracef("cut below %s", x.shown.Name())
 		x.w.met[CutLink]++
 		l.Cut(errors.New("it was cut"))
 	}
@@ -156,10 +156,10 @@ func (x *resumed) up() bool {
 
 // dial makes a further lower link, and calls done if that fails within limit, with the verdict and
 // the reason. judge returns the answer of the node at the other end.
-func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done func(v dynamic.Verdict, reason string)) {
+func (x *resumed) dial(limit time.Duration, judge func() dynamic.DialResult, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
-	s := w.search(dynamic.ResumePlan(1, limit), x.ends[0].gone)
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.Answer)) {
+	s := w.dialling(dynamic.ResumePlan(1, limit), x.ends[0].gone)
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch {
@@ -168,7 +168,7 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.Answer, done fu
 				a = unheard(dynamic.NotListening)
 			default:
 				a = judge()
-				w.k.Note("%s: dialled again: %v", x.shown.Name(), a.Verdict)
+				w.k.Tracef("%s: dialled again: %v", x.shown.Name(), a.Verdict)
 			}
 			answer(a)
 		})

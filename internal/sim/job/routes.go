@@ -86,16 +86,16 @@ func (x sitePair) route() *route.Route {
 	return r
 }
 
-func (x sitePair) ways() []dynamic.Endpoint {
-	ways := x.route().Candidates(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
+func (x sitePair) endpoints() []dynamic.Endpoint {
+	endpoints := x.route().Endpoints(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
-	for _, o := range ways {
+	for _, o := range endpoints {
 		names = append(names, o.Transport)
 	}
 	if want := x.usable(x.peer.cfg.listens()); !slices.Equal(names, want) {
 		x.wrong("dial those of site %d by %q instead of %q", x.peer.rank, names, want)
 	}
-	return ways
+	return endpoints
 }
 
 func (x sitePair) allows(name string) bool {

@@ -77,8 +77,8 @@ func (s *server) act() {
 			if a.Event.Kind == startup.EventLost {
 				s.lost = s.lost.With(a.Event.Client)
 			}
-			if s.w.k.Noting() {
-				s.w.k.Note("server: %v", a.Event)
+			if s.w.k.Tracing() {
+				s.w.k.Tracef("server: %v", a.Event)
 			}
 		case c == nil:
 		case a.Kind == startup.ActSend:

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSiteAloneLosesTheServer: once the job runs it ends in order though the server has lost a site that lives,
-// and so does the server.
+// TestSiteAloneLosesTheServer: once the job runs it ends in order though the server has lost a site
+// that lives, and so does the server.
 func TestSiteAloneLosesTheServer(t *testing.T) {
 	cuts := 0
 	for seed := range seeds(60) {

@@ -97,8 +97,8 @@ func TestNoDirect(t *testing.T) {
 	}
 }
 
-// TestRoutes: procs are linked by a transport that the routes of both sites allow, and data go in the
-// representation that either insists on.
+// TestRoutes: procs are linked by a transport that the routes of both sites allow, and data go in
+// the representation that either insists on.
 func TestRoutes(t *testing.T) {
 	for name, c := range map[string]struct {
 		a, b   Site

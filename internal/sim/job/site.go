@@ -48,8 +48,8 @@ type site struct {
 	survival survival
 	parts    parts // the parts of a spawned world that it runs; nil: it was not spawned
 
-	offers spawn.Spares[*spareLink, *part] // offers of spare sites
-	asked  map[*part]func(l *spareLink, why string)
+	spareLinks spawn.Spares[*spareLink, *part] // links over which spare sites offer themselves
+	asked      map[*part]func(l *spareLink, why string)
 
 	left    bool // the site has told the server that it has finished or failed
 	done    bool // nothing of the site is left
@@ -113,7 +113,7 @@ type client interface {
 func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots), asked: make(map[*part]func(*spareLink, string))}
 	for i := range w.cfg.Spares {
-		s.offers.Declare(spawn.Site{Name: spareName(i)})
+		s.spareLinks.Declare(spawn.Site{Name: spareName(i)})
 	}
 	s.survival.s = s
 	pid := int64(100)
@@ -240,7 +240,7 @@ func outlives(s *site, err error) bool {
 	if !lossOf(s, err).JobContinues() {
 		return false
 	}
-	s.w.k.Note("site %d goes on without the server", s.rank)
+	s.w.k.Tracef("site %d goes on without the server", s.rank)
 	s.w.k.After(runTime, func() {
 		if len(s.procs) == 0 && !s.dead && !s.left {
 			s.judge(err)
@@ -275,7 +275,7 @@ func (s *site) judge(err error) {
 func (s *site) place() {
 	for _, p := range s.job.Procs.All() {
 		x := wireup.Proc{Host: p.ID.Host[:], PID: p.ID.PID, Client: p.Client, Node: p.Host, Path: wireup.PathChannel, Data: s.with(p.Client).data(), Foreign: s.foreign(p.Client)}
-		if len(s.with(p.Client).ways()) > 0 {
+		if len(s.with(p.Client).endpoints()) > 0 {
 			x.Path = wireup.PathDirect
 		}
 		s.table = append(s.table, x)
@@ -287,7 +287,8 @@ func (s *site) place() {
 	s.handOut()
 }
 
-// ours reports whether this site and client c run impi, in a job where all clients know our extensions.
+// ours reports whether this site and client c run impi, in a job where all clients know our
+// extensions.
 func (s *site) ours(c wire.ClientRank) bool {
 	return s.job.AllOwn && s.cfg.Foreign == nil && s.job.Clients[c].Own
 }

@@ -99,7 +99,7 @@ func (s *site) decide() {
 func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
-	s.w.k.Note("site %d fails: %v", s.rank, f)
+	s.w.k.Tracef("site %d fails: %v", s.rank, f)
 	s.client.Fail(f)
 	s.say()
 	if s.conn != nil {

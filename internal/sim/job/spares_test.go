@@ -93,7 +93,8 @@ func TestSpareIsTaken(t *testing.T) {
 	}
 }
 
-// TestSpareDoesNotCome: spawns are refused when they have waited for their limit, and the job goes well.
+// TestSpareDoesNotCome: spawns are refused when they have waited for their limit, and the job goes
+// well.
 func TestSpareDoesNotCome(t *testing.T) {
 	for seed := range seeds(10) {
 		x := spareRun{spawns: 2, limit: time.Second, spare: Spare{Slots: 2, Comes: time.Hour}}
@@ -113,8 +114,9 @@ func TestSpareDoesNotCome(t *testing.T) {
 	}
 }
 
-// TestSpareFaults: the spare site or the server crashes at any time. Nothing hangs: each spawn succeeds or is
-// refused, or the job of the parents fails by what it has spawned; and the spare site ends.
+// TestSpareFaults: the spare site or the server crashes at any time. Nothing hangs: each spawn
+// succeeds or is refused, or the job of the parents fails by what it has spawned; and the spare
+// site ends.
 func TestSpareFaults(t *testing.T) {
 	ended := map[string]int{}
 	for seed := range seeds(150) {

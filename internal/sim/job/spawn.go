@@ -37,7 +37,7 @@ type spawned struct {
 	parents  *site
 	port     string
 	name     string
-	parts    []*part      // by index in the attempt's Parts
+	parts    []*part      // by index in the transaction's Parts
 	taken    []*spareLink // links to spare sites
 	world    *World       // nil: it was not started
 	answered bool
@@ -56,10 +56,10 @@ func homeOf(s *site) *site {
 func (h *host) machine() int {
 	n := h.number
 	for _, p := range h.s.parts {
-		if n < len(p.pieces) {
-			return p.pieces[n].Host
+		if n < len(p.hostParts) {
+			return p.hostParts[n].Host
 		}
-		n -= len(p.pieces)
+		n -= len(p.hostParts)
 	}
 	return h.number
 }
@@ -116,7 +116,7 @@ func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
 		w.refuse(r)
 		return
 	}
-	w.Follow(plan)
+	w.SetPlan(plan)
 	w.reserve()
 }
 
@@ -136,7 +136,7 @@ func (w *spawned) plan() ([]*spawn.PlacedPart, *spawn.Refusal) {
 		}
 		j.Sites = append(j.Sites, x)
 	}
-	for _, x := range home.offers.List() {
+	for _, x := range home.spareLinks.List() {
 		j.Spares = append(j.Spares, x.Site)
 	}
 	return j.Plan(w.name, w.Commands)
@@ -190,8 +190,8 @@ func (w *spawned) begin() {
 			sites = append(sites, Site{Params: p.at.cfg.Params})
 		}
 		s := &sites[p.NewClient]
-		for i := range p.pieces {
-			s.Hosts = append(s.Hosts, total(p.pieces[i].Procs))
+		for i := range p.hostParts {
+			s.Hosts = append(s.Hosts, total(p.hostParts[i].Procs))
 		}
 	}
 	cfg, err := w.a.cfg.Spawn(w.Commands[0].Path, sites)

@@ -15,13 +15,13 @@ import (
 
 type part struct {
 	*spawn.PlacedPart
-	of      *spawned
-	at      *site // a site of a job that existed from the start
-	granted []int
-	pieces  []spawn.HostPart
-	site    *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
-	procs   int   // number of procs in MPI
-	ended   bool
+	of        *spawned
+	at        *site // a site of a job that existed from the start
+	granted   []int
+	hostParts []spawn.HostPart
+	site      *site // the site of the spawned world, perhaps shared with the neighbouring parts; nil: it was not started
+	procs     int   // number of procs in MPI
+	ended     bool
 }
 
 func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
@@ -54,7 +54,7 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	}
 	d := p.at.spawner
 	d.asked[p] = func(a spawn.SlotAnswer[*part]) {
-		p.granted, p.pieces = a.Granted, a.Pieces
+		p.granted, p.hostParts = a.Granted, a.HostParts
 		answer(spawn.Reply{Granted: a.Granted, Refused: a.Refused})
 	}
 	d.withSlots(func(now time.Time) {
@@ -80,8 +80,8 @@ type parts []*part
 // procOf returns the part of a proc of the site, and its command among all of the spawn.
 func (all parts) procOf(local int) (p *part, command int) {
 	for _, p := range all {
-		for i := range p.pieces {
-			for c, n := range p.pieces[i].Procs {
+		for i := range p.hostParts {
+			for c, n := range p.hostParts[i].Procs {
 				if local < n {
 					return p, p.Commands[c].Number
 				}
@@ -97,7 +97,7 @@ func (p *part) inMPI() {
 		return
 	}
 	p.tell(func() {
-		if p.of.InInit() {
+		if p.of.PartInInit() {
 			p.of.started()
 		}
 	})
@@ -129,8 +129,8 @@ func (p *part) gone() {
 	})
 }
 
-// Spare is a spare site of a job, of one host: it learns the job from the server, offers itself to all
-// sites, and starts the parts of spawned worlds that name it.
+// Spare is a spare site of a job, of one host: it learns the job from the server, offers itself to
+// all sites, and starts the parts of spawned worlds that name it.
 type Spare struct {
 	Slots int           // slots for spawned procs
 	Comes time.Duration // when its node starts
@@ -292,9 +292,9 @@ func (x *spareSite) link(s *site) {
 	l.near = newConn(k.Ends[0], x.w.buf, func([]byte) {}, gone)
 	l.there = newConn(k.Ends[1], x.w.buf, func([]byte) {}, gone)
 	x.idle[s] = l
-	withOffers(s, func(now time.Time) {
+	withSpareLinks(s, func(now time.Time) {
 		o := spawn.SpareOffer{Site: x.name, Instance: 1, To: wire.HostRank(s.rank), Procs: x.home.spawner.slots.Taken()}
-		if why := s.offers.Offer(now, o, l); why != "" {
+		if why := s.spareLinks.Offer(now, o, l); why != "" {
 			l.close(why)
 		}
 	})
@@ -314,7 +314,7 @@ func (l *spareLink) ended(why string) {
 	l.over = true
 	x, s := l.of, l.to
 	if !s.dead {
-		withOffers(s, func(now time.Time) { s.offers.Ended(now, l, why) })
+		withSpareLinks(s, func(now time.Time) { s.spareLinks.Ended(now, l, why) })
 	}
 	if x.idle[s] != l {
 		return
@@ -325,9 +325,9 @@ func (l *spareLink) ended(why string) {
 	}
 }
 
-func withOffers(s *site, f func(now time.Time)) {
+func withSpareLinks(s *site, f func(now time.Time)) {
 	f(s.w.time())
-	for step, ok := s.offers.Next(); ok; step, ok = s.offers.Next() {
+	for step, ok := s.spareLinks.Next(); ok; step, ok = s.spareLinks.Next() {
 		if l := step.Drop; l != nil {
 			l.over = true // the spare site has made another link
 			l.near.close()
@@ -342,8 +342,8 @@ func withOffers(s *site, f func(now time.Time)) {
 		}
 		answer(step.Link, step.Reason)
 	}
-	if at, ok := s.offers.Deadline(); ok {
-		s.w.k.After(at.Sub(s.w.time()), func() { withOffers(s, s.offers.Tick) })
+	if at, ok := s.spareLinks.Deadline(); ok {
+		s.w.k.After(at.Sub(s.w.time()), func() { withSpareLinks(s, s.spareLinks.Tick) })
 	}
 }
 
@@ -359,7 +359,7 @@ func (w *spawned) askSpare(p *part) {
 		p.at = l.of.home
 		w.ask(p)
 	}
-	withOffers(s, func(now time.Time) { s.offers.Ask(now, p, p.Spare, s.w.cfg.Limit) })
+	withSpareLinks(s, func(now time.Time) { s.spareLinks.Ask(now, p, p.Spare, s.w.cfg.Limit) })
 }
 
 func tellSpares(s *site, failure string) {

@@ -48,7 +48,7 @@ func (x *survival) procLost(p *proc, exit ending.Exit) {
 
 // unlinked gives the site time to hear that one of two procs is lost whose link has broken.
 func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
-	x.s.w.k.After(ending.Longest, func() {
+	x.s.w.k.After(ending.MaxHoldTime, func() {
 		if !x.losses.Has(peer) && !x.losses.Has(p.rank) {
 			report()
 		}
@@ -76,11 +76,11 @@ func (x *survival) lose(l wire.Lost) {
 	if s.left || s.dead {
 		return
 	}
-	news, h := x.losses.Take(l), s.hosts[0]
+	news, h := x.losses.Add(l), s.hosts[0]
 	if len(news) == 0 {
 		return
 	}
-	s.w.k.Note("site %d goes on without ranks %d to %d: %s", s.rank, l.First, l.Last, l.Text)
+	s.w.k.Tracef("site %d goes on without ranks %d to %d: %s", s.rank, l.First, l.Last, l.Text)
 	for _, part := range news {
 		h.sw.SendLost(part)
 		for _, p := range s.procs {
@@ -102,7 +102,7 @@ func (x *survival) lose(l wire.Lost) {
 	if l.Host {
 		h.sw.ContinueWithout(s.job.Procs.At(l.First).Host, errGivenUp)
 	}
-	s.end.Late(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Precedence: ending.Died})
+	s.end.ReportLate(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Precedence: ending.Died})
 }
 
 // worldLink is a link between worlds.
@@ -116,8 +116,8 @@ func (a *Worlds) between() []worldLink {
 	return slices.DeleteFunc(slices.Clone(a.links), func(x worldLink) bool { return x.of == nil || x.l.Over() })
 }
 
-// CutOne cuts one of the links between procs of different worlds, if there is one. The proc of the world with the
-// greater name may be lost by it.
+// CutOne cuts one of the links between procs of different worlds, if there is one. The proc of the
+// world with the greater name may be lost by it.
 func (a *Worlds) CutOne(target int) {
 	all := a.between()
 	if len(all) == 0 {
@@ -137,13 +137,14 @@ func (a *Worlds) CutOne(target int) {
 // forever is longer than any run.
 const forever = 1000 * time.Hour
 
-// Silence has nothing be heard any more of the links of a site's procs to other worlds, but for one of each proc.
+// Silence has nothing be heard any more of the links of a site's procs to other worlds, but for one
+// of each proc.
 func (a *Worlds) Silence(w *World, site int) {
 	s, one := w.sites[site%len(w.sites)], make(map[*proc]bool)
 	for _, x := range a.between() {
 		for _, p := range x.of {
 			if p.s == s && one[p] {
-				a.k.Note("silence of %s", x.l.Name())
+				a.k.Tracef("silence of %s", x.l.Name())
 				x.l.Stall(forever)
 			}
 			one[p] = true
@@ -160,13 +161,14 @@ func (r Result) Left() []bool {
 	return left
 }
 
-// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has given way to a
-// proc of another world, after their link was cut.
+// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has
+// given way to a proc of another world, after their link was cut.
 func (p *proc) lost() bool {
 	return p.crashed || p.s.dead || p.unlinked && p.err == nil && !p.fini
 }
 
-// Unfinished says who of those that are left in a job that goes on without others has not ended in order.
+// Unfinished says who of those that are left in a job that goes on without others has not ended in
+// order.
 func (r Result) Unfinished() (err error) {
 	for _, s := range r.World.sites {
 		if !s.dead && !s.finished {

@@ -14,8 +14,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// kin are two jobs that go on without procs, and whose procs are members of one communicator from when they have
-// met.
+// kin are two jobs that go on without procs, and whose procs are members of one communicator from
+// when they have met.
 type kin struct {
 	k      *kernel.Kernel
 	worlds []*World
@@ -24,7 +24,8 @@ type kin struct {
 	begun  uint64 // the event at which all have
 }
 
-// newKin makes two jobs whose procs live once they have met, with their rank in the common communicator.
+// newKin makes two jobs whose procs live once they have met, with their rank in the common
+// communicator.
 func newKin(t *testing.T, seed uint64, r *recovery) *kin {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 6))
@@ -102,8 +103,8 @@ func (x *kin) run() (err error) {
 	return err
 }
 
-// TestRecoveryOfTwoWorlds: of two jobs that have met procs and sites are lost anywhere, and those that are left of
-// both go on: each has agreed on the same as the others, and comes to the end.
+// TestRecoveryOfTwoWorlds: of two jobs that have met procs and sites are lost anywhere, and those
+// that are left of both go on: each has agreed on the same as the others, and comes to the end.
 func TestRecoveryOfTwoWorlds(t *testing.T) {
 	shrunk := 0
 	for seed := range seeds(150) {
@@ -150,9 +151,10 @@ func TestRecoveryOfTwoWorlds(t *testing.T) {
 	}
 }
 
-// TestWorldIsLostUnseen: a world is lost as a whole, so that nobody of it can tell, and each proc of the other one
-// waits for one of it to which it has never sent anything. That nobody is at the other ends of their 16 links is found
-// out by one search for another link, or by two if not all are broken when that dials last.
+// TestWorldIsLostUnseen: a world is lost as a whole, so that nobody of it can tell, and each proc
+// of the other one waits for one of it to which it has never sent anything. That nobody is at the
+// other ends of their 16 links is found out by one search for another link, or by two if not all
+// are broken when that dials last.
 func TestWorldIsLostUnseen(t *testing.T) {
 	for seed := range seeds(20) {
 		before := 0
@@ -207,10 +209,10 @@ func (a *Worlds) linkOf(p, q *proc) *kernel.Link {
 	return a.links[i].l
 }
 
-// TestSilentProcIsNotWaitedFor: a proc of another job loses its links to ranks 0 and 1 of one, asks for other ones, and
-// then computes for long. It is to give way, as rank 2 finds out, and neither reads nor ends the links by which the
-// others see to it that it knows: that to rank 0 is made before that hears of it, that to rank 1 after it. They come to
-// their ends all the same.
+// TestSilentProcIsNotWaitedFor: a proc of another job loses its links to ranks 0 and 1 of one, asks
+// for other ones, and then computes for long. It is to give way, as rank 2 finds out, and neither
+// reads nor ends the links by which the others see to it that it knows: that to rank 0 is made
+// before that hears of it, that to rank 1 after it. They come to their ends all the same.
 func TestSilentProcIsNotWaitedFor(t *testing.T) {
 	const computes, enough = time.Hour / 2, 150 * time.Second
 	tried := 0

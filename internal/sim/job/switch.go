@@ -49,8 +49,8 @@ func (x *hostSwitch) start() {
 }
 
 func (x *hostSwitch) noticed(ev agent.Event) {
-	if k := x.h.s.w.k; k.Noting() {
-		k.Note("host %d: %v", x.h.rank, ev)
+	if k := x.h.s.w.k; k.Tracing() {
+		k.Tracef("host %d: %v", x.h.rank, ev)
 	}
 	x.h.s.noticed(x.h, ev)
 }

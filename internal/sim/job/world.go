@@ -56,7 +56,7 @@ type World struct {
 func New(k *kernel.Kernel, cfg Config) (*World, error) {
 	cfg.withDefaults()
 	if cfg.Quiet {
-		k.Keep(0)
+		k.KeepTrace(0)
 	}
 	w := &World{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
@@ -335,7 +335,7 @@ func (w *World) chunkSize() int {
 }
 
 func (w *World) crashed(e Endpoint) {
-	w.k.Note("%v has crashed", e)
+	w.k.Tracef("%v has crashed", e)
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Crashed(e)
 	}

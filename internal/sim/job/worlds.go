@@ -150,7 +150,7 @@ func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	if m.Kind == wireup.KindPort {
 		a.opens(p, m.Meeting)
 	}
-	a.with(p.s, func(n *meetingNode) { mine = n.Heard(p.s.w.time(), p, *m) })
+	a.with(p.s, func(n *meetingNode) { mine = n.HandleMessage(p.s.w.time(), p, *m) })
 	return mine || a.spawnHeard(p, m)
 }
 
@@ -176,7 +176,7 @@ func (a *Worlds) carryOut(x meetingStep) {
 	case meetings.Drop:
 		_ = x.Conn.Close()
 	case meetings.ReportToOperator:
-		a.k.Note("%s opens a port that it cannot have: %s", p.title(), x.Message.Reason)
+		a.k.Tracef("%s opens a port that it cannot have: %s", p.title(), x.Message.Reason)
 	case meetings.Connect:
 		a.call(x)
 	case meetings.Dial:

@@ -13,11 +13,11 @@ import (
 
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
-	s := p.s.w.search(dynamic.WorldLinkPlan(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
-	s.dial = func(_ dynamic.DialStep, answered func(dynamic.Answer)) {
+	s := p.s.w.dialling(dynamic.WorldLinkPlan(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s.dial = func(_ dynamic.DialStep, answered func(dynamic.DialResult)) {
 		a.Counts.Dials++
 		a.with(p.s, func(n *meetingNode) { n.Dialling(question) })
-		answer := func(v dynamic.Answer) {
+		answer := func(v dynamic.DialResult) {
 			if v.Err == nil || v.Verdict != dynamic.Accepted {
 				a.with(p.s, func(n *meetingNode) { n.Answered(question) })
 			}
@@ -39,14 +39,14 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		switch {
 		case last.Yielded:
 			why = fmt.Errorf("%w: it was about to connect and did not", meetings.ErrLives)
-		case last.Action == dynamic.GiveUp && last.Lives():
+		case last.Action == dynamic.GiveUp && last.PeerLives():
 			why = meetings.ErrLives
 		case last.Action == dynamic.GiveUp:
 			why = errors.New("it could not be dialled")
 		}
 		a.with(p.s, func(n *meetingNode) {
 			if n.Searched(question, why); why != nil {
-				n.NoLink(p, x, why)
+				n.SetNoLink(p, x, why)
 			}
 		})
 		if last.Action == dynamic.KeepLink {
@@ -64,7 +64,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 
 // dialled is what the peer's node does. It returns the link if it accepts it; the dialler learns of
 // that after a while.
-func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answer)) *kernel.Link {
+func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialResult)) *kernel.Link {
 	other := a.procOf(x.Peer)
 	if other != nil && other.s.dead {
 		answer(unheard(dynamic.NotListening))
@@ -89,12 +89,12 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.Answe
 	a.Counts.Links++
 	l := a.link(fmt.Sprintf("link of %s to %s", p.title(), other.title()), nil, p, other)
 	a.deliver(other, x.Reversed(), l.Ends[1])
-	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.Answer{}) }) // the peer's answer arrives
+	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.DialResult{}) }) // the peer's answer arrives
 	return l
 }
 
 func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
-	m := p.s.meets.Give(x, struct{}{})
+	m := p.s.meets.SetLink(x, struct{}{})
 	m.Transport = "sim"
 	a.tell(p, m, e)
 }

@@ -44,7 +44,7 @@ func (a *Worlds) portAt(port dynamic.World) *site {
 func (a *Worlds) called(p *proc, request uint64, port dynamic.World) {
 	at, no := a.portAt(port), dynamic.ClosedPort
 	if at != nil {
-		a.with(at, func(n *meetingNode) { no = n.Hold(port, true) })
+		a.with(at, func(n *meetingNode) { no = n.Reserve(port, true) })
 	}
 	if no != dynamic.Accepted {
 		a.Counts.Refused++
@@ -60,7 +60,7 @@ func (a *Worlds) called(p *proc, request uint64, port dynamic.World) {
 	l := a.link(fmt.Sprintf("call of %s by %s", owner.title(), p.title()), watch)
 	a.tell(p, meetings.Connected(request), l.Ends[0])
 	a.with(at, func(n *meetingNode) {
-		if !n.Enter(port, l.Ends[1]) {
+		if !n.Admit(port, l.Ends[1]) {
 			a.Counts.Waited++
 			a.step(owner, 3)
 			a.step(p, 3)

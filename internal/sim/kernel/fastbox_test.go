@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// TestFastBoxesKeepTheOrder sends bytes, a message in a box, and bytes. The message is there before the
-// bytes are, and must be taken between them.
+// TestFastBoxesKeepTheOrder sends bytes, a message in a box, and bytes. The message is there before
+// the bytes are, and must be taken between them.
 func TestFastBoxesKeepTheOrder(t *testing.T) {
 	k := New(1)
 	l := k.NewLink(LinkSpec{Name: "l", Delay: time.Millisecond, Capacity: 100, Boxes: true}, nil)

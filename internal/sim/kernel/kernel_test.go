@@ -250,9 +250,9 @@ func TestRunThatDoesNotEnd(t *testing.T) {
 
 func TestTraceKeepsTheLast(t *testing.T) {
 	k := New(1)
-	k.Keep(2)
+	k.KeepTrace(2)
 	for i := range 5 {
-		k.Note("note %d", i)
+		k.Tracef("note %d", i)
 	}
 	if got := k.Trace(); got != "       0.000  note 3\n       0.000  note 4\n" {
 		t.Errorf("%q", got)

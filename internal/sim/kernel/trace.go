@@ -20,15 +20,15 @@ type note struct {
 	args   []any
 }
 
-// Keep sets the number of lines that are kept; 0 keeps none.
-func (k *Kernel) Keep(n int) { k.trace = trace{limit: n} }
+// KeepTrace sets the number of lines that are kept; 0 keeps none.
+func (k *Kernel) KeepTrace(n int) { k.trace = trace{limit: n} }
 
-// Noting reports whether lines are kept. Code that calls Note often asks first, since even unused
-// arguments cost time.
-func (k *Kernel) Noting() bool { return k.trace.limit > 0 }
+// Tracing reports whether lines are kept. Code that calls Tracef often asks first, since even
+// unused arguments cost time.
+func (k *Kernel) Tracing() bool { return k.trace.limit > 0 }
 
-// Note keeps a line for the trace. The arguments must not change afterwards.
-func (k *Kernel) Note(format string, args ...any) {
+// Tracef keeps a line for the trace. The arguments must not change afterwards.
+func (k *Kernel) Tracef(format string, args ...any) {
 	t := &k.trace
 	n := note{int64(k.now), format, args}
 	switch {

@@ -23,11 +23,11 @@ func TestFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range all {
-		if _, err := mutant.Weave(all[i:i+1], readSource); err != nil {
+		if _, err := mutant.InsertMutants(all[i:i+1], readSource); err != nil {
 			t.Error(err)
 		}
 	}
-	files, err := mutant.Weave(all, readSource)
+	files, err := mutant.InsertMutants(all, readSource)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ type HostsReport struct {
 func Hosts(sites, hosts, procs int) (HostsReport, error) {
 	began := time.Now()
 	s := &start{k: kernel.New(1), r: HostsReport{Sites: sites, Hosts: hosts, Procs: procs}, left: sites * hosts}
-	s.k.Keep(0)
+	s.k.KeepTrace(0)
 	if err := s.begin(); err != nil {
 		return s.r, err
 	}
@@ -101,7 +101,7 @@ func (s *start) begin() (err error) {
 	if s.server, err = startup.NewServer(startup.ServerConfig{Clients: s.r.Sites, Auth: startup.Auth{None: true}}, s.time()); err != nil {
 		return err
 	}
-	shape := membership.Tree{Hosts: s.r.Hosts, Fan: membership.Fan}
+	shape := membership.Tree{Hosts: s.r.Hosts, Fan: membership.DefaultFan}
 	for host := s.r.Hosts - 1; host > 0; host = shape.Parent(host) {
 		s.r.Depth++
 	}

@@ -21,7 +21,7 @@ func TestHostsGrowth(t *testing.T) {
 		if r.Depth != c.depth {
 			t.Errorf("%d hosts: the farthest is %d away from the head, not %d", c.hosts, r.Depth, c.depth)
 		}
-		if most := bits.Len(uint(sites * c.hosts)); r.Channels != sites*c.hosts-1 && (sites*c.hosts <= agent.FewHosts || r.Channels > most) {
+		if most := bits.Len(uint(sites * c.hosts)); r.Channels != sites*c.hosts-1 && (sites*c.hosts <= agent.MaxAllChannelsHosts || r.Channels > most) {
 			t.Errorf("%d hosts: one makes %d channels at the start, more than %d", c.hosts, r.Channels, most)
 		}
 		for what, x := range map[string]struct{ got, each int }{
@@ -46,7 +46,8 @@ func TestHostsGrowth(t *testing.T) {
 	}
 }
 
-// TestHostsMemory: a host keeps one table of the job, with few bytes for each host and none for procs of ours.
+// TestHostsMemory: a host keeps one table of the job, with few bytes for each host and none for
+// procs of ours.
 func TestHostsMemory(t *testing.T) {
 	for _, x := range []struct{ hosts, procs int }{{64, 32}, {256, 32}, {64, 512}} {
 		r, err := Hosts(2, x.hosts, x.procs)

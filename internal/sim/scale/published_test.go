@@ -12,11 +12,12 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// heapNoise is the part by which a measured size may differ from the one that a page has, beside 8 KiB: the runtime
-// rounds sizes up, and has its own.
+// heapNoise is the part by which a measured size may differ from the one that a page has, beside 8
+// KiB: the runtime rounds sizes up, and has its own.
 const heapNoise = 0.05
 
-// published is a row of the table of docs/simulator.md whose heading has two words, by the number of its hosts.
+// published is a row of the table of docs/simulator.md whose heading has two words, by the number
+// of its hosts.
 func published(t *testing.T, heading string) map[int][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../docs/simulator.md")
@@ -60,8 +61,8 @@ func size(t *testing.T, cell string) (value, rounded float64) {
 	return value * factor, rounded * factor
 }
 
-// TestPublishedHosts: the table of docs/simulator.md on sites of many hosts is what comes out. The times are those of
-// the simulation.
+// TestPublishedHosts: the table of docs/simulator.md on sites of many hosts is what comes out. The
+// times are those of the simulation.
 func TestPublishedHosts(t *testing.T) {
 	skips.Short(t)
 	rows := published(t, "| hosts of a site | deep |")
@@ -95,8 +96,9 @@ func TestPublishedHosts(t *testing.T) {
 	}
 }
 
-// TestPublishedShares: a proc's share in the page is a 128th of what its host keeps by the same page, and what it has
-// itself. core/mpi has the test of the figures that are not in the other table.
+// TestPublishedShares: a proc's share in the page is a 128th of what its host keeps by the same
+// page, and what it has itself. core/mpi has the test of the figures that are not in the other
+// table.
 func TestPublishedShares(t *testing.T) {
 	hosts, shares := published(t, "| hosts of a site | deep |"), published(t, "| hosts of a site | memfd of a host |")
 	for n, row := range shares {

@@ -75,7 +75,7 @@ func GenerateDeath(t *rapid.T) *Program {
 		n := 1 + d.IntN(3)
 		p.Worlds, x.Roots, p.Procs = append(p.Worlds, n), append(x.Roots, d.IntN(n)), p.Procs+n
 	}
-	x.Accepts, x.Node, x.Connected, x.Stopped, x.Slow = d.One(2), d.One(8), d.One(2), d.IntN(3) > 0, d.One(3)
+	x.Accepts, x.Node, x.Connected, x.Stopped, x.Slow = d.OneIn(2), d.OneIn(8), d.OneIn(2), d.IntN(3) > 0, d.OneIn(3)
 	x.After = time.Duration(d.IntN(3)*d.IntN(400)) * time.Microsecond
 	var possible []int
 	for x.At = range LastStep + 1 {
@@ -396,7 +396,7 @@ func (g *meeting) fail() {
 			may = append(may, string(rune('a'+w)))
 		}
 	}
-	if len(may) > 0 && g.One(2) {
+	if len(may) > 0 && g.OneIn(2) {
 		g.emit(Fail{Pick(g.Draws, may...)})
 	}
 }

@@ -36,8 +36,8 @@ func (d *Draws) IntN(n int) int {
 	return int(hi)
 }
 
-// One returns true once in n times.
-func (d *Draws) One(n int) bool { return d.IntN(n) == n-1 }
+// OneIn returns true once in n times.
+func (d *Draws) OneIn(n int) bool { return d.IntN(n) == n-1 }
 
 // Between returns a number from lo to hi, both included.
 func (d *Draws) Between(lo, hi int) int { return lo + d.IntN(max(hi-lo, 0)+1) }

@@ -194,7 +194,7 @@ func (g *generator) drain() {
 // comm picks a communicator; wild says whether it is one for wildcard tags.
 func (g *generator) comm(wild bool) *group {
 	var list []*group
-	selfs := g.comms.several() && g.One(8)
+	selfs := g.comms.several() && g.OneIn(8)
 	for _, c := range g.comms.all {
 		if c.live && (g.wild[c.name] != nil) == wild && (selfs || !g.comms.self(c)) {
 			list = append(list, c)
@@ -208,7 +208,7 @@ func (g *generator) comm(wild bool) *group {
 
 // any picks a communicator for operations that messages do not disturb.
 func (g *generator) any() *group {
-	if g.One(4) {
+	if g.OneIn(4) {
 		if c := g.comm(true); c != nil {
 			return c
 		}
@@ -274,7 +274,7 @@ func (g *generator) length(k Kind, share int) int {
 	if d > 16<<10 {
 		edges = 6 // bounds the bytes of a program
 	}
-	if g.One(edges) {
+	if g.OneIn(edges) {
 		bytes = Pick(g.Draws, []int{0, 1, k.Size(), d - 1, d, d + 1, d + k.Size(), 2 * d, 3*d - 1, 2 + g.IntN(4*d+1)}...)
 	}
 	return min(bytes, most) / k.Size()

@@ -36,10 +36,10 @@ func (g *generator) collective() {
 	for range s.Call.counts(n) {
 		s.Counts = append(s.Counts, g.length(s.Kind, share))
 	}
-	if s.Call.displaced() && g.One(2) {
+	if s.Call.displaced() && g.OneIn(2) {
 		s.Gap = 1 + g.IntN(3)
 	}
-	s.InPlace = s.Call.placed() && !c.inter() && g.One(4)
+	s.InPlace = s.Call.placed() && !c.inter() && g.OneIn(4)
 	if s.InPlace && s.Call == Alltoallv {
 		for i := range s.Counts {
 			s.Counts[i] = s.Counts[min(i, i%n*n+i/n)]
@@ -49,7 +49,7 @@ func (g *generator) collective() {
 }
 
 func (g *generator) op(k Kind) Op {
-	if k.takes(OpAffine) && g.One(3) { // few kinds of element have OpAffine
+	if k.takes(OpAffine) && g.OneIn(3) { // few kinds of element have OpAffine
 		return OpAffine
 	}
 	return Pick(g.Draws, slices.Sorted(maps.Keys(kinds[k].ops))...)
@@ -64,14 +64,14 @@ func (g *generator) communicator() {
 			live++
 		}
 	}
-	if live > maxComms || live > 1 && g.One(4) {
+	if live > maxComms || live > 1 && g.OneIn(4) {
 		(&meeting{g}).end(false)
 		return
 	}
 	c := g.any()
 	switch n := g.IntN(4); {
 	case n == 0 || c.inter():
-		g.dup(c, g.One(2))
+		g.dup(c, g.OneIn(2))
 	case n == 1:
 		g.split(c)
 	case n == 2:
@@ -99,7 +99,7 @@ func (g *generator) dup(c *group, wild bool) { g.construct(Dup{c.name, g.name()}
 func (g *generator) split(c *group) {
 	s := Split{Comm: c.name}
 	colors := []int{0, 1, 7, 1 << 30}[:1+g.IntN(4)]
-	if g.One(2) {
+	if g.OneIn(2) {
 		colors = append(colors, NoColor)
 	}
 	for range c.members {
@@ -113,7 +113,7 @@ func (g *generator) split(c *group) {
 			s.New = append(s.New, g.name())
 		}
 	}
-	g.construct(s, g.One(4))
+	g.construct(s, g.OneIn(4))
 }
 
 func (g *generator) cart(c *group) {
@@ -121,11 +121,11 @@ func (g *generator) cart(c *group) {
 	left := len(c.members)
 	for range 1 + g.IntN(3) {
 		d := 1 + g.IntN(left)
-		if g.One(2) {
+		if g.OneIn(2) {
 			d = max(1, min(d, 2))
 		}
 		left /= d
-		s.Dims, s.Periodic = append(s.Dims, d), append(s.Periodic, g.One(2))
+		s.Dims, s.Periodic = append(s.Dims, d), append(s.Periodic, g.OneIn(2))
 	}
 	g.construct(s, false)
 }
@@ -147,7 +147,7 @@ func (g *generator) cartSub() {
 	s := CartSub{Comm: c.name}
 	slices := 1
 	for _, d := range c.grid.dims {
-		keep := g.One(2)
+		keep := g.OneIn(2)
 		if !keep {
 			slices *= d
 		}

@@ -58,7 +58,7 @@ func (g *generator) add(m Message) *flight {
 }
 
 func (g *generator) mode(m *Message) Mode {
-	if g.memory[m.From] >= m.buffered() && g.One(2) {
+	if g.memory[m.From] >= m.buffered() && g.OneIn(2) {
 		return Buffered
 	}
 	return Mode(g.IntN(2))
@@ -121,10 +121,10 @@ func (g *generator) advance(i int) {
 	switch {
 	case f.cancelled != nil:
 		g.advanceCancel(f)
-	case g.One(2) && f.mayPost():
+	case g.OneIn(2) && f.mayPost():
 		g.post(f)
 	case f.maySend():
-		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.One(2))
+		g.begin(f, SendSide, f.m.SendSlot == 0 && f.leaves() && g.OneIn(2))
 	case f.mayPost():
 		g.post(f)
 	default:
@@ -144,7 +144,7 @@ func (g *generator) post(f *flight) {
 	case f.m.By != ByRecv:
 		g.begin(f, RecvSide, true)
 	default:
-		g.begin(f, RecvSide, f.m.RecvSlot == 0 && f.arrives() && g.One(3))
+		g.begin(f, RecvSide, f.m.RecvSlot == 0 && f.arrives() && g.OneIn(3))
 	}
 }
 
@@ -152,7 +152,7 @@ func (g *generator) wait(f *flight) {
 	ready := g.completable(-1)
 	var rank int
 	switch {
-	case ready[Req{f.m.ID, SendSide}] != nil && (g.One(2) || ready[Req{f.m.ID, RecvSide}] == nil):
+	case ready[Req{f.m.ID, SendSide}] != nil && (g.OneIn(2) || ready[Req{f.m.ID, RecvSide}] == nil):
 		rank = f.m.From
 	case ready[Req{f.m.ID, RecvSide}] != nil:
 		rank = f.m.To
@@ -205,13 +205,13 @@ func (g *generator) advanceCancel(f *flight) {
 	side := *f.cancelled
 	switch {
 	case !f.sending && (f.posting || g.IntN(2) == 0):
-		g.begin(f, SendSide, side == RecvSide && f.posting && g.One(3))
-	case !f.posting && f.m.By == ByRecv && (side == RecvSide || g.One(2)):
+		g.begin(f, SendSide, side == RecvSide && f.posting && g.OneIn(3))
+	case !f.posting && f.m.By == ByRecv && (side == RecvSide || g.OneIn(2)):
 		g.begin(f, RecvSide, false)
 	case !f.sending || side == RecvSide && !f.posting:
 	case f.received:
 		g.wait(f)
-	case g.One(2): // other messages may begin in between
+	case g.OneIn(2): // other messages may begin in between
 	default:
 		g.emit(Cancel{Req{f.m.ID, side}})
 		f.posting, f.received = true, true

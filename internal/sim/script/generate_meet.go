@@ -33,7 +33,7 @@ func disjointFrom(c *group) func(d *group) bool {
 // meet makes two groups of different worlds, or of worlds that are connected already, meet at a
 // port that is open or is opened for them.
 func (g *meeting) meet() {
-	if g.One(4) && g.again() {
+	if g.OneIn(4) && g.again() {
 		return
 	}
 	c := g.pick(intra)
@@ -43,12 +43,12 @@ func (g *meeting) meet() {
 	}
 	s := Meet{Comm: c.name, With: d.name, New: g.name(), Root: Pick(g.Draws, c.members...), WithRoot: Pick(g.Draws, d.members...)}
 	s.Port = 1 + slices.Index(g.ports, s.Root)
-	if s.Port == 0 || g.One(2) {
+	if s.Port == 0 || g.OneIn(2) {
 		g.ports = append(g.ports, s.Root)
 		s.Port = len(g.ports)
 		g.emit(OpenPort{s.Root, s.Port})
 	}
-	if g.One(2) {
+	if g.OneIn(2) {
 		s.Late = time.Duration(g.IntN(5000)) * time.Microsecond
 	}
 	g.construct(s, false)
@@ -102,7 +102,7 @@ func (g *meeting) spawn() {
 	s := g.take()
 	c := g.pick(intra)
 	s.Comm, s.Root = c.name, Pick(g.Draws, c.members...)
-	if len(g.o.Spawns) > 0 && s.Fails == Nothing && g.One(2) {
+	if len(g.o.Spawns) > 0 && s.Fails == Nothing && g.OneIn(2) {
 		next := g.take()
 		next.Comm, next.Root = s.Comm, s.Root
 		g.replace(s, next)
@@ -110,7 +110,7 @@ func (g *meeting) spawn() {
 	}
 	world, _ := g.comms.worldOf(s.Root)
 	hosts := g.o.Hosts(world)
-	if len(hosts) > 0 && s.Fails != ProcEnds && g.One(2) {
+	if len(hosts) > 0 && s.Fails != ProcEnds && g.OneIn(2) {
 		for range s.Procs {
 			s.Hosts = append(s.Hosts, Pick(g.Draws, hosts...))
 		}
@@ -159,7 +159,7 @@ func (g *meeting) close(port int) {
 // idup begins to duplicate a communicator, or waits for a duplicate that was begun.
 func (g *meeting) idup() {
 	under := func(c *group) bool { return c.of != nil }
-	if c := g.pick(under); c != nil && g.One(2) {
+	if c := g.pick(under); c != nil && g.OneIn(2) {
 		g.construct(Finish{c.name}, false)
 		return
 	}
@@ -168,7 +168,7 @@ func (g *meeting) idup() {
 
 func (g *meeting) merge() {
 	if c := g.pick(func(c *group) bool { return c.live && c.inter() }); c != nil {
-		g.construct(Merge{c.name, g.name(), g.One(2)}, false)
+		g.construct(Merge{c.name, g.name(), g.OneIn(2)}, false)
 	}
 }
 
@@ -236,7 +236,7 @@ func (g *meeting) allPairsOf(some []*group) {
 	var flights []*flight
 	for _, c := range some {
 		for _, to := range c.all() {
-			m := Message{To: to, Comm: c.name, Tag: tag, Kind: kind, AnySource: g.One(2)}
+			m := Message{To: to, Comm: c.name, Tag: tag, Kind: kind, AnySource: g.OneIn(2)}
 			b, longest := &burst{}, 0
 			for _, m.From = range c.partners(to) {
 				m.Len = g.length(kind, 4)

@@ -9,13 +9,13 @@ func (g *generator) message(c *group) Message {
 	m.Len = g.length(m.Kind, 1)
 	m.Cap = m.Len
 	switch {
-	case g.One(12):
+	case g.OneIn(12):
 		m.Cap = g.IntN(m.Len + 1)
-	case g.One(6):
+	case g.OneIn(6):
 		m.Cap += 1 + g.IntN(20)
 	}
 	m.Mode = g.mode(&m)
-	if g.One(4) {
+	if g.OneIn(4) {
 		m.By = ReceiveBy(g.IntN(len(byNames)))
 	}
 	return m
@@ -23,17 +23,17 @@ func (g *generator) message(c *group) Message {
 
 func (g *generator) plain() {
 	m := g.message(g.comm(false))
-	if g.One(6) {
+	if g.OneIn(6) {
 		g.series(m)
 		return
 	}
 	f := g.add(m)
 	switch {
-	case m.From != m.To && g.One(3) && f.maySend() && f.mayPost():
+	case m.From != m.To && g.OneIn(3) && f.maySend() && f.mayPost():
 		g.emit(Exchange{Msgs: []int{f.m.ID}})
 		f.sending, f.sent, f.posting, f.received = true, true, true, true
 		g.sweep()
-	case g.One(2) && f.maySend():
+	case g.OneIn(2) && f.maySend():
 		g.begin(f, SendSide, false)
 	case m.By == ByRecv && f.mayPost():
 		g.begin(f, RecvSide, false)
@@ -64,8 +64,8 @@ func (g *generator) ring() {
 		return
 	}
 	at := g.Perm(len(c.members))[:1+g.IntN(len(c.members))]
-	chain := len(at) > 1 && g.One(3)
-	k, tag, replace := g.kind(), g.fresh(), g.One(3)
+	chain := len(at) > 1 && g.OneIn(3)
+	k, tag, replace := g.kind(), g.fresh(), g.OneIn(3)
 	var flights []*flight
 	for i, from := range at {
 		if chain && i == len(at)-1 {
@@ -90,7 +90,7 @@ func (g *generator) ring() {
 
 func (g *generator) burst() {
 	c := g.comm(false)
-	anyTag := g.One(2)
+	anyTag := g.OneIn(2)
 	if anyTag {
 		if c = g.comm(true); c == nil {
 			g.dup(g.comm(false), true)
@@ -102,15 +102,15 @@ func (g *generator) burst() {
 		g.epoch(c)
 		return
 	}
-	if anyTag && g.One(2) {
+	if anyTag && g.OneIn(2) {
 		g.wild[c.name][to] = true
 		g.mixture(c, to)
 		return
 	}
-	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.One(2), AnyTag: anyTag, From: Pick(g.Draws, c.partners(to)...)}
-	if g.One(3) {
+	m := Message{To: to, Comm: c.name, Tag: g.fresh(), Kind: g.kind(), AnySource: !anyTag || g.OneIn(2), AnyTag: anyTag, From: Pick(g.Draws, c.partners(to)...)}
+	if g.OneIn(3) {
 		m.By = ReceiveBy(g.IntN(len(byNames)))
-	} else if g.One(5) {
+	} else if g.OneIn(5) {
 		g.slots++
 		m.RecvSlot = g.slots
 	}
@@ -144,7 +144,7 @@ func (g *generator) burst() {
 	}
 	for _, f := range b.flights {
 		f.m.Cap = longest + b.flights[0].m.ID%2
-		if g.One(2) && f.maySend() {
+		if g.OneIn(2) && f.maySend() {
 			g.begin(f, SendSide, false)
 		}
 	}
@@ -164,7 +164,7 @@ func (g *generator) mixture(c *group, to int) {
 	}
 	for i, n := range g.Perm(len(messages)) {
 		r := messages[n]
-		r.AnySource, r.AnyTag = g.One(2), g.One(3)
+		r.AnySource, r.AnyTag = g.OneIn(2), g.OneIn(3)
 		receives[i] = r.pattern()
 	}
 	by, ok := pair(messages, receives)
@@ -189,7 +189,7 @@ func (g *generator) mixture(c *group, to int) {
 	for i, f := range queue {
 		f.queue = queue[:i]
 	}
-	if g.One(2) { // a long queue of receives before the first message
+	if g.OneIn(2) { // a long queue of receives before the first message
 		for _, f := range queue {
 			if f.mayPost() {
 				g.begin(f, RecvSide, false)
@@ -238,17 +238,17 @@ func (g *generator) flood() {
 	m := g.message(g.comm(false))
 	m.By, m.Len = ByRecv, g.length(m.Kind, 4)
 	m.Cap = m.Len
-	if g.One(2) {
+	if g.OneIn(2) {
 		m.Tag = g.fresh()
 	}
 	for range 5 + g.IntN(40) {
-		if g.One(3) {
+		if g.OneIn(3) {
 			m.Len = g.IntN(16)
 			m.Cap = m.Len
 		}
 		m.Mode = g.mode(&m)
 		if f := g.add(m); f.maySend() {
-			g.begin(f, SendSide, m.Mode == Buffered && g.One(2))
+			g.begin(f, SendSide, m.Mode == Buffered && g.OneIn(2))
 		}
 	}
 }
@@ -272,7 +272,7 @@ func token(g *generator) {
 // computes. The receiver then receives them in another order: messages with two tags in any order,
 // and after receives that it had begun before.
 func shortOnes(g *generator) {
-	drained := g.One(2) // receives only look into boxes if nothing else is under way
+	drained := g.OneIn(2) // receives only look into boxes if nothing else is under way
 	if drained {
 		g.drain()
 	}
@@ -285,10 +285,10 @@ func shortOnes(g *generator) {
 		m.Tag, m.From, m.To = g.fresh(), m.To, m.From
 		f := g.add(m)
 		g.begin(f, SendSide, false)
-		g.begin(f, RecvSide, i%4 != 3 || g.One(2))
+		g.begin(f, RecvSide, i%4 != 3 || g.OneIn(2))
 	}
 	tags := []int{g.fresh(), g.fresh()}[g.IntN(2):]
-	if drained && len(tags) > 1 && g.One(2) {
+	if drained && len(tags) > 1 && g.OneIn(2) {
 		for range 2 + g.IntN(4) {
 			ask := g.add(Message{From: m.To, To: m.From, Comm: c.name, Tag: g.fresh(), Kind: Uint8})
 			g.begin(ask, SendSide, false)
@@ -299,7 +299,7 @@ func shortOnes(g *generator) {
 		return
 	}
 	count := 2 + g.IntN(5)
-	if g.One(2) {
+	if g.OneIn(2) {
 		count = 65 + g.IntN(20) // a link has 64 boxes
 	}
 	shortOf(g, m, tags, count, g.IntN(3))
@@ -309,7 +309,7 @@ func shortOnes(g *generator) {
 // says, go to receives that have begun earlier.
 func shortOf(g *generator, m Message, tags []int, count, before int) {
 	most := min(96, g.o.MaxBytes/64) // bytes of data in a box
-	if g.One(3) {
+	if g.OneIn(3) {
 		most = min(600, g.o.MaxBytes/8) // more data than a box holds
 	}
 	var flights []*flight
@@ -348,7 +348,7 @@ func (g *generator) ready() {
 	f.known = true
 	switch {
 	case m.From == m.To:
-	case g.One(3):
+	case g.OneIn(3):
 		g.emit(Collective{Call: Barrier, Comm: c.name})
 	default:
 		token := g.add(Message{From: m.To, To: m.From, Comm: c.name, Tag: g.fresh(), Kind: Uint8})
@@ -360,10 +360,10 @@ func (g *generator) ready() {
 
 func (g *generator) cancel() {
 	c := g.comm(false)
-	if g.One(5) {
+	if g.OneIn(5) {
 		s := Unmatched{Rank: Pick(g.Draws, c.all()...), Comm: c.name, Tag: g.fresh()}
 		s.Source = Pick(g.Draws, c.partners(s.Rank)...)
-		if g.One(3) {
+		if g.OneIn(3) {
 			s.Source = anySource
 		}
 		g.emit(s)

@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// Recover is a program in which two worlds meet that go on without lost procs, procs of both are lost, and
-// those that are left go on with each other. The program has no other steps.
+// Recover is a program in which two worlds meet that go on without lost procs, procs of both are
+// lost, and those that are left go on with each other. The program has no other steps.
 type Recover struct {
 	Steps   int  // of communication, until one of them fails
 	Revokes bool // who sees a step fail revokes the communicator
@@ -20,10 +20,11 @@ type Recover struct {
 	Acks    bool // losses are acknowledged
 	Parts   bool // who knows of a loss tries to disconnect, and frees the communicator while it is shrunk; Unseen is while a disconnects
 	Deaths  bool // procs die as soon as they have begun an agreement, or have returned
-	// Unseen loses world b as a whole, while each proc of a waits for one of b to which it has never sent
-	// anything.
+	// Unseen loses world b as a whole, while each proc of a waits for one of b to which it has never
+	// sent anything.
 	Unseen bool
-	// Silent, if Unseen, has but one of the links of each lost proc end. Nothing more is heard of the others.
+	// Silent, if Unseen, has but one of the links of each lost proc end. Nothing more is heard of the
+	// others.
 	Silent bool
 }
 
@@ -65,10 +66,10 @@ func GenerateRecover(t *rapid.T, most int) *Program {
 		p.Worlds, p.Procs = append(p.Worlds, n), p.Procs+n
 	}
 	p.Steps = []Step{Recover{
-		Steps: d.Between(1, 9), Revokes: d.One(2), Begins: d.One(3), Acks: d.One(2), Parts: d.One(2), Deaths: d.One(2),
+		Steps: d.Between(1, 9), Revokes: d.OneIn(2), Begins: d.OneIn(3), Acks: d.OneIn(2), Parts: d.OneIn(2), Deaths: d.OneIn(2),
 	}}
-	if d.One(4) {
-		p.Steps = []Step{Recover{Steps: 1, Unseen: true, Silent: d.One(2), Parts: d.One(3)}}
+	if d.OneIn(4) {
+		p.Steps = []Step{Recover{Steps: 1, Unseen: true, Silent: d.OneIn(2), Parts: d.OneIn(3)}}
 	}
 	return p
 }
@@ -138,7 +139,8 @@ func (m *recovering) across(inter *mpi.Comm, world int) error {
 	return failed(err)
 }
 
-// unseen waits for a proc of the other world, which is lost as a whole, and then goes on with its own.
+// unseen waits for a proc of the other world, which is lost as a whole, and then goes on with its
+// own.
 func (m *recovering) unseen(inter *mpi.Comm, world, rank int) error {
 	m.among.Shared().Met()
 	if world == calls {
@@ -224,8 +226,9 @@ func excused(err error) error {
 	return failed(err)
 }
 
-// RunUntilFailure does a step after the other with the members of c until one of them fails; then they agree whether all are
-// done, and if not, how many steps all have done, in a communicator of those that are left. It returns the last one.
+// RunUntilFailure does a step after the other with the members of c until one of them fails; then
+// they agree whether all are done, and if not, how many steps all have done, in a communicator of
+// those that are left. It returns the last one.
 func (r *Recovery) RunUntilFailure(c *mpi.Comm) (*mpi.Comm, error) {
 	done := 0
 	for {
@@ -326,8 +329,8 @@ func (r *Recovery) shrink(c *mpi.Comm, lost bool) (d *mpi.Comm, err error) {
 	return d, nil
 }
 
-// step is some communication of all members, whose result each of them checks. Without revoke, every
-// member must take part in every operation: nobody else would learn of a failure.
+// step is some communication of all members, whose result each of them checks. Without revoke,
+// every member must take part in every operation: nobody else would learn of a failure.
 func (r *Recovery) step(c *mpi.Comm, number int) error {
 	me, n := c.Rank(), c.Size()
 	r.Pause(time.Duration(me*number%4) * time.Millisecond)

@@ -187,7 +187,7 @@ func (m *meeter) ask(s Step) (text string, err error) {
 }
 
 func (g *meeting) service() {
-	if g.One(8) {
+	if g.OneIn(8) {
 		g.retake()
 	}
 	for range g.Between(2, 8) {
@@ -219,7 +219,7 @@ func (g *meeting) retake() {
 
 func (g *meeting) ask(rank int) {
 	a := NameRequest{
-		Rank: rank, Service: Pick(g.Draws, "heat", "cold", "mild"), Scope: Pick(g.Draws, "", "", "", "x", "job"), Lost: g.One(6),
+		Rank: rank, Service: Pick(g.Draws, "heat", "cold", "mild"), Scope: Pick(g.Draws, "", "", "", "x", "job"), Lost: g.OneIn(6),
 	}
 	switch n := g.IntN(10); {
 	case n < 5 && g.lasts(rank):
@@ -247,7 +247,7 @@ func (g *meeting) sever(rank int) {
 		g.emit(Rejoin{rank})
 		return
 	}
-	g.emit(Sever{rank, g.One(3)})
+	g.emit(Sever{rank, g.OneIn(3)})
 	g.severed = append(g.severed, rank)
 	for range g.IntN(4) {
 		g.ask(g.comms.started(g.IntN(g.procs)))

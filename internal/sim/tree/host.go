@@ -324,7 +324,7 @@ func (h *host) step(s membership.Step) {
 			}
 		}
 	case membership.Report:
-		h.up.send(neighbour.Up(s))
+		h.up.send(neighbour.ToParent(s))
 	case membership.Complete:
 		parts := make([][]byte, 0, len(s.Parts))
 		for _, x := range s.Parts {
@@ -333,13 +333,13 @@ func (h *host) step(s membership.Step) {
 		h.t.cfg.Owner.Gathered(parts)
 	case membership.Wait:
 		if h.self > 0 && h.up != nil {
-			h.up.send(neighbour.Up(s))
+			h.up.send(neighbour.ToParent(s))
 		}
 	case membership.Finished:
 		if h.self == 0 {
 			h.t.cfg.Owner.Finished()
 		} else {
-			h.up.send(neighbour.Up(s))
+			h.up.send(neighbour.ToParent(s))
 		}
 	case membership.Lost:
 		h.givenUp[s.Hosts[0]] = true

@@ -34,8 +34,8 @@ type Owner interface {
 	Finished()
 	// Fails is called at the head with another host's report of a failure.
 	Fails(host int, report string)
-	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it went
-	// well.
+	// JobEnded is called at the other hosts when the head has ended the job; report is empty if it
+	// went well.
 	JobEnded(host int, report string)
 	// Lost is called when host at has lost host who, its parent or a child.
 	Lost(at, who int, why error)

@@ -72,7 +72,7 @@ func (l *Launch) acceptProcs(ctx context.Context, came chan<- wireup.Attached) {
 		}
 		go func() {
 			stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-			a, err := wireup.Admit(c)
+			a, err := wireup.ReceiveAttach(c)
 			stop() // before others have it
 			if err != nil {
 				if !errors.Is(err, net.ErrClosed) {
@@ -168,7 +168,7 @@ func (g *gathering) endedEarly(e launch.Exit) *ending.Failure {
 	if e.OK() && g.count.Load() == 0 {
 		text += ": was the program compiled by impicc? It seems to use the site's MPI itself, or none"
 	}
-	if said := gist(g.said.Kept()); said != "" {
+	if said := gist(g.said.KeptLines()); said != "" {
 		text += "; it said: " + said
 	}
 	return &ending.Failure{Text: text, Status: max(e.Status(), 1), Precedence: ending.Died, At: time.Now()}

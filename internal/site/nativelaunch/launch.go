@@ -1,9 +1,10 @@
 // Package nativelaunch starts the procs of a native site by the launcher of the site's own MPI, and
 // learns from them who they are.
 //
-// Each host's node listens at an abstract socket of the same name, and checks that the shim is there.
-// Once all do, the head starts the launcher with the program and the name of the socket. Each proc
-// initializes the site's MPI, which tells it its rank, and then connects to the socket of its machine.
+// Each host's node listens at an abstract socket of the same name, and checks that the shim is
+// there. Once all do, the head starts the launcher with the program and the name of the socket.
+// Each proc initializes the site's MPI, which tells it its rank, and then connects to the socket of
+// its machine.
 package nativelaunch
 
 import (
@@ -29,14 +30,14 @@ import (
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
 // Settings are what the start of a native site's procs needs of its node.
 type Settings struct {
 	Routes   *routes.Table // its name of the site's MPI is set
-	Cluster  *member.Cluster
+	Cluster  *client.Cluster
 	Procs    *procs.Set // gets the procs
 	Launcher *launch.Launcher
 	Deadline time.Time // until which all procs must have come
@@ -47,7 +48,8 @@ type Settings struct {
 	Lost func(*ending.Failure) bool
 }
 
-// Launch is the start of a native site's procs, and what starts them. A nil *Launch is for other sites.
+// Launch is the start of a native site's procs, and what starts them. A nil *Launch is for other
+// sites.
 type Launch struct {
 	Settings
 	Dir string             // for files, of the node alone
@@ -259,7 +261,7 @@ func (l *Launch) run() error {
 	program := l.Routes.Site.Program
 	spec.Args = slices.Concat(words, []string{envProgram, native.Variable + "=" + l.env}, own, []string{program.Path}, program.Command[1:])
 	l.said = spec.Stderr.(*launch.Stream)
-	l.said.Keep(keptLines)
+	l.said.KeepLines(keptLines)
 	l.Log.Debug("the launcher of the site's MPI is started", "command", spec.Args)
 	if l.process, err = l.Launcher.Start(spec); err != nil {
 		return err
@@ -303,7 +305,7 @@ func (l *Launch) watch() {
 		f.Text += " before the procs had passed MPI Finalize"
 		l.fail(f)
 	default:
-		l.End.Report(func(_ time.Time, x *ending.Ending) { x.Late(f) })
+		l.End.Report(func(_ time.Time, x *ending.Ending) { x.ReportLate(f) })
 	}
 }
 
@@ -326,7 +328,7 @@ func (l *Launch) Finish(ctx context.Context) error {
 		return nil
 	case <-late.C:
 		l.End.Report(func(_ time.Time, x *ending.Ending) {
-			x.Late(ending.TimedOut("site %s: %s still runs %v after all of its procs have ended, and is stopped now: how the procs ended is not known; perhaps one of its daemons was killed, such as hydra_pmi_proxy or orted", l.Routes.Site.Name, l.name, limit))
+			x.ReportLate(ending.TimedOut("site %s: %s still runs %v after all of its procs have ended, and is stopped now: how the procs ended is not known; perhaps one of its daemons was killed, such as hydra_pmi_proxy or orted", l.Routes.Site.Name, l.name, limit))
 		})
 		return nil
 	case <-ctx.Done():
@@ -388,7 +390,7 @@ func (l *Launch) WithReason(f *ending.Failure) *ending.Failure {
 	known := *f // others have received this failure
 	known.Status = l.process.Exit().Status()
 	known.Text += fmt.Sprintf("; %s %s", l.name, l.process.Exit())
-	if said := gist(l.said.Kept()); said != "" {
+	if said := gist(l.said.KeptLines()); said != "" {
 		known.Text += ", and said: " + said
 	}
 	return &known

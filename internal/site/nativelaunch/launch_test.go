@@ -20,7 +20,7 @@ import (
 	"github.com/openimpi/impi/internal/native"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 	"github.com/openimpi/impi/internal/wireup"
 )
 
@@ -32,8 +32,8 @@ func oneOf(self int) *Launch {
 	}
 	site.Hosts[1].Name = "node2"
 	rt := &routes.Table{Job: &config.Job{Limits: config.Limits{Start: time.Minute}}, Site: &site}
-	o := &member.Cluster{ClusterConfig: member.ClusterConfig{Hosts: site.Hosts, Self: self}, Routes: rt}
-	o.Place()
+	o := &client.Cluster{ClusterConfig: client.ClusterConfig{Hosts: site.Hosts, Self: self}, Routes: rt}
+	o.KeepOwnHost()
 	l := New(Settings{Routes: rt, Cluster: o, Log: hclog.NewNullLogger(), Deadline: time.Now().Add(time.Hour)})
 	l.place = native.Environment{Procs: l.total()}
 	return l

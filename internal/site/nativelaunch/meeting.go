@@ -9,7 +9,7 @@ import (
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/hostlist"
-	"github.com/openimpi/impi/internal/site/member"
+	"github.com/openimpi/impi/internal/site/client"
 )
 
 type agreed struct {
@@ -38,10 +38,10 @@ type meeting struct {
 }
 
 // open makes the head answer; it must be called before other hosts can ask.
-func (m *meeting) open(o *member.Cluster) {
+func (m *meeting) open(o *client.Cluster) {
 	m.known, m.all, m.ready, m.hosts = make(chan struct{}), make(chan struct{}), make(map[int]bool), len(o.Hosts)
 	if o.IsHead() {
-		o.AnswerBy(member.Starting, m.answer)
+		o.AnswerBy(client.Starting, m.answer)
 	}
 }
 
@@ -76,17 +76,17 @@ func (m *meeting) answer(ctx context.Context, b []byte) []byte {
 	return []byte("{}")
 }
 
-func (m *meeting) ask(ctx context.Context, o *member.Cluster) (a agreed, err error) {
+func (m *meeting) ask(ctx context.Context, o *client.Cluster) (a agreed, err error) {
 	for a.Socket == "" && err == nil {
 		err = m.tell(ctx, o, question{Host: o.Self}, &a)
 	}
 	return a, err
 }
 
-func (m *meeting) tell(ctx context.Context, o *member.Cluster, q question, to *agreed) error {
+func (m *meeting) tell(ctx context.Context, o *client.Cluster, q question, to *agreed) error {
 	b, err := json.Marshal(q)
 	if err == nil {
-		b, err = o.Ask(ctx, member.Starting, 0, b)
+		b, err = o.Ask(ctx, client.Starting, 0, b)
 	}
 	if err != nil {
 		return o.Failed(ctx, err)
@@ -98,7 +98,7 @@ func (m *meeting) tell(ctx context.Context, o *member.Cluster, q question, to *a
 }
 
 // together announces that this host is ready. At the head it waits until all are.
-func (m *meeting) together(ctx context.Context, o *member.Cluster, a agreed) error {
+func (m *meeting) together(ctx context.Context, o *client.Cluster, a agreed) error {
 	switch {
 	case o == nil:
 		return nil
@@ -120,7 +120,7 @@ func (m *meeting) together(ctx context.Context, o *member.Cluster, a agreed) err
 	}
 }
 
-func (m *meeting) late(o *member.Cluster) string {
+func (m *meeting) late(o *client.Cluster) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var names []string

@@ -1,5 +1,5 @@
-// Package server runs a job's server inside a node or a launcher of nodes, and says how a site is to
-// connect to its server.
+// Package server runs a job's server inside a node or a launcher of nodes, and says how a site is
+// to connect to its server.
 package server
 
 import (
@@ -108,8 +108,8 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 	return s, nil
 }
 
-// needsTLS reports whether an embedded server refuses connections without TLS: the file says so, or the
-// site has certificates and the file shows that no site runs another MPI.
+// needsTLS reports whether an embedded server refuses connections without TLS: the file says so, or
+// the site has certificates and the file shows that no site runs another MPI.
 func needsTLS(job *config.Job, site config.Site) bool {
 	foreign := slices.ContainsFunc(job.Sites, func(s config.Site) bool { return s.Foreign })
 	return site.Server.TLS == config.TLSRequired ||

@@ -1,6 +1,6 @@
-// Package spares connects spare sites with the hosts of a job. The node of a spare site dials each host
-// and leaves the link idle (SpareNode); the nodes of the job keep such links until a spawn takes
-// one (SpareSites). What is decided is in core/spawn and core/ending.
+// Package spares connects spare sites with the hosts of a job. The node of a spare site dials each
+// host and leaves the link idle (SpareNode); the nodes of the job keep such links until a spawn
+// takes one (SpareSites). What is decided is in core/spawn and core/ending.
 //
 // On a link, by dial.Messages:
 //

@@ -55,8 +55,8 @@ type SpareNode struct {
 // NewSpareNode makes a site without links.
 func NewSpareNode(s Settings) *SpareNode { return &SpareNode{Settings: s} }
 
-// Keep keeps an idle link to each host, as tasks.
-func (s *SpareNode) Keep(hosts []wire.HostRank) {
+// KeepLinks keeps an idle link to each host, as tasks.
+func (s *SpareNode) KeepLinks(hosts []wire.HostRank) {
 	for _, h := range hosts {
 		k := &hostLink{SpareNode: s, to: h, again: make(chan struct{}, 1), events: make(chan event)}
 		s.mu.Lock()
@@ -66,8 +66,8 @@ func (s *SpareNode) Keep(hosts []wire.HostRank) {
 	}
 }
 
-// Changed makes the site send the hosts the number of procs.
-func (s *SpareNode) Changed() {
+// ProcsChanged makes the site send the hosts the number of procs.
+func (s *SpareNode) ProcsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, again := range s.told {
@@ -133,8 +133,8 @@ func (k *hostLink) run() {
 	}
 }
 
-// offer makes the next idle link. It fails when the host has not answered for as long as Patience, or
-// has said that it takes no such link.
+// offer makes the next idle link. It fails when the host has not answered for as long as Patience,
+// or has said that it takes no such link.
 func (k *hostLink) offer(ctx context.Context) error {
 	until := time.Now().Add(k.Patience)
 	for pause := firstPause; ; pause = min(2*pause, mostPause) {
@@ -189,10 +189,10 @@ func (k *hostLink) introduce(within context.Context, l link.Link) error {
 	b, err := dial.NewBlocking(ctx, l)
 	var a taken
 	if err == nil {
-		err = dial.Messages{Blocking: b, Most: maxOffer}.Write(o)
+		err = dial.Messages{Blocking: b, MaxSize: maxOffer}.Write(o)
 	}
 	if err == nil {
-		err = dial.Messages{Blocking: b, Most: MaxOrder}.Read(&a)
+		err = dial.Messages{Blocking: b, MaxSize: MaxOrder}.Read(&a)
 	}
 	if err == nil && a.Refused != "" {
 		err = &RefusedError{a.Refused}
@@ -214,7 +214,7 @@ func (k *hostLink) await(ctx context.Context, l link.Link, number int) {
 	e := event{number: number, link: l}
 	b, err := dial.NewBlocking(ctx, l)
 	if err == nil {
-		err = dial.Messages{Blocking: b, Most: MaxOrder}.Read(&e.order)
+		err = dial.Messages{Blocking: b, MaxSize: MaxOrder}.Read(&e.order)
 	}
 	if err == nil && e.order.Part == nil && !e.order.Over {
 		err = errors.New("it has asked for nothing")

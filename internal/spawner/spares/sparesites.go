@@ -107,14 +107,15 @@ func (x *offered) close() {
 // answerLimit is how long the two ends may take to send a message each.
 const answerLimit = 10 * time.Second
 
-// Take handles a link on which a spare site's node has proved the job's secret. It owns the link.
-func (o *SpareSites) Take(within context.Context, l link.Link) {
+// ServeLink handles a link on which a spare site's node has proved the job's secret. It owns the
+// link.
+func (o *SpareSites) ServeLink(within context.Context, l link.Link) {
 	ctx, cancel := context.WithTimeout(within, answerLimit)
 	defer cancel()
 	b, err := dial.NewBlocking(ctx, l)
 	var said offer
 	if err == nil {
-		err = dial.Messages{Blocking: b, Most: maxOffer}.Read(&said)
+		err = dial.Messages{Blocking: b, MaxSize: maxOffer}.Read(&said)
 	}
 	if err == nil {
 		err = o.check(&said)
@@ -145,7 +146,7 @@ func (o *SpareSites) add(b *dial.Blocking, l link.Link, said *offer) {
 	x := &offered{link: l, site: said.Site, done: make(chan struct{})}
 	watched, stop := context.WithCancel(context.Background())
 	x.stop = stop
-	if err := (dial.Messages{Blocking: b, Most: MaxOrder}).Write(taken{}); err != nil {
+	if err := (dial.Messages{Blocking: b, MaxSize: MaxOrder}).Write(taken{}); err != nil {
 		stop()
 		_ = l.Close()
 		return
@@ -166,7 +167,7 @@ func (o *SpareSites) add(b *dial.Blocking, l link.Link, said *offer) {
 		o.log.Debug("a spare site is not taken", "spare", said.Site, "reason", refused)
 		x.stop()
 		<-x.done
-		_ = dial.Messages{Blocking: b, Most: MaxOrder}.Write(Order{Over: true, Failure: o.failed}) // the only reason for a refusal
+		_ = dial.Messages{Blocking: b, MaxSize: MaxOrder}.Write(Order{Over: true, Failure: o.failed}) // the only reason for a refusal
 		_ = l.Close()
 		return
 	}
@@ -179,7 +180,7 @@ func (o *SpareSites) add(b *dial.Blocking, l link.Link, said *offer) {
 func (o *SpareSites) refuse(b *dial.Blocking, l link.Link, err error) {
 	o.log.Warn("a spare site is refused", "reason", err)
 	if b != nil {
-		_ = dial.Messages{Blocking: b, Most: MaxOrder}.Write(taken{Refused: err.Error()}) // it may be gone
+		_ = dial.Messages{Blocking: b, MaxSize: MaxOrder}.Write(taken{Refused: err.Error()}) // it may be gone
 	}
 	_ = l.Close()
 }
@@ -235,8 +236,8 @@ func (o *SpareSites) watch(ctx context.Context, x *offered) {
 // spare sites, too.
 const endsSoon = 500 * time.Millisecond
 
-// warnLater warns the operator of the loss of a spare site, unless it turns out to end with the job, or comes
-// back.
+// warnLater warns the operator of the loss of a spare site, unless it turns out to end with the
+// job, or comes back.
 func (o *SpareSites) warnLater(site, why string) {
 	time.AfterFunc(endsSoon, func() {
 		o.mu.Lock()
@@ -251,7 +252,8 @@ func (o *SpareSites) warnLater(site, why string) {
 // ErrSpare is wrapped by the errors for a spare site that cannot be used.
 var ErrSpare = errors.New("no link to a spare site")
 
-// Link waits for a link to a spare site, at most for limit. The caller closes it and then calls ended.
+// Link waits for a link to a spare site, at most for limit. The caller closes it and then calls
+// ended.
 func (o *SpareSites) Link(ctx context.Context, site string, limit time.Duration) (l link.Link, ended func(why string), err error) {
 	r := &request{answer: make(chan spawn.SpareStep[*offered, *request], 1)}
 	o.with(func() {
@@ -322,7 +324,7 @@ func (o *SpareSites) Close(failure string) {
 			x.stop()
 			<-x.done
 			if b, err := dial.NewBlocking(ctx, x.link); err == nil {
-				m := dial.Messages{Blocking: b, Most: MaxOrder}
+				m := dial.Messages{Blocking: b, MaxSize: MaxOrder}
 				if m.Write(Order{Over: true, Failure: o.failed}) == nil {
 					_ = m.ReadFull(make([]byte, 1)) // the spare site ends the link
 				}

@@ -1,4 +1,5 @@
-// Package area makes sites on this machine, each a network namespace, joined by a wide area network.
+// Package area makes sites on this machine, each a network namespace, joined by a wide area
+// network.
 package area
 
 import (
@@ -37,8 +38,8 @@ type Area struct {
 var made atomic.Int32
 
 // New makes an area, which is removed when the test is over. Site i has the addresses 10.78.0.i+1,
-// 10.78.1.i+1 and so on, one for each rail. Without the rights for it the test is skipped, and nil is
-// returned.
+// 10.78.1.i+1 and so on, one for each rail. Without the rights for it the test is skipped, and nil
+// is returned.
 func New(t netns.TB, o Options) *Area {
 	t.Helper()
 	if err := tun.Usable(); err != nil {

@@ -44,8 +44,8 @@ var (
 	times    = regexp.MustCompile(`(?m)^rtt min/avg/max/mdev = ([0-9.]+)/`)
 )
 
-// ping sends some packets from the first site to an address. It returns how many answers came, how many
-// of them twice, and the shortest time in milliseconds.
+// ping sends some packets from the first site to an address. It returns how many answers came, how
+// many of them twice, and the shortest time in milliseconds.
 func ping(t *testing.T, a *Area, n int, address string) (answers, doubled int, shortest float64) {
 	t.Helper()
 	out, err := a.Sites[0].Command(t.Context(), "ping", "-n", "-q", "-c", fmt.Sprint(n), "-i", "0.002", "-W", "10", address).CombinedOutput()
@@ -231,7 +231,8 @@ func stream(address, role string) error {
 	}
 }
 
-// Of what the kernel has not cut, single packets are lost, doubled and late, and the stream is whole.
+// Of what the kernel has not cut, single packets are lost, doubled and late, and the stream is
+// whole.
 func TestStreamOverBadLineIsWhole(t *testing.T) {
 	shape := wan.Shape{Rate: 1e9, Delay: time.Millisecond, Queue: 1 << 18, Loss: 0.005, Duplicate: 0.01, Reorder: 0.01, ReorderDelay: time.Millisecond}
 	a := two(t, Options{Seed: 1, Shape: all(shape)})

@@ -1,5 +1,5 @@
-// Command collective measures collective operations of procs of several sites on one machine, whose clock they
-// share. measure/testdata/collective.c is the same for other MPIs.
+// Command collective measures collective operations of procs of several sites on one machine, whose
+// clock they share. measure/testdata/collective.c is the same for other MPIs.
 package main
 
 import (
@@ -25,7 +25,8 @@ func main() {
 	}
 }
 
-// run is a rank's part: PAUSE TIMES OPERATION:BYTES... with the pause between two operations in seconds.
+// run is a rank's part: PAUSE TIMES OPERATION:BYTES... with the pause between two operations in
+// seconds.
 func run(args []string) error {
 	if len(args) < 3 {
 		return fmt.Errorf("%q: write PAUSE TIMES OPERATION:BYTES...", args)
@@ -103,8 +104,8 @@ func operation(w *mpi.Comm, name string, n int, compute time.Duration) (func() e
 	return nil, fmt.Errorf("there is no operation %q", name)
 }
 
-// measure returns the median time in milliseconds from the moment at which all begin, on which they agree,
-// until the last is done. Between two operations nothing is sent for the pause.
+// measure returns the median time in milliseconds from the moment at which all begin, on which they
+// agree, until the last is done. Between two operations nothing is sent for the pause.
 func measure(w *mpi.Comm, pause time.Duration, times int, do func() error) (float64, error) {
 	var took []float64
 	last := uint64(0)

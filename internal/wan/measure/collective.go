@@ -18,8 +18,8 @@ import (
 // Across names the measurement of collective operations, in milliseconds.
 const Across = "collectives"
 
-// pollingProcs is how many procs of other MPIs a core may have. They wait by polling, and more of them measure
-// the scheduler.
+// pollingProcs is how many procs of other MPIs a core may have. They wait by polling, and more of
+// them measure the scheduler.
 const pollingProcs = 8
 
 // procsEach is how many procs a site has where collective operations are measured.

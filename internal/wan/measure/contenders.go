@@ -42,8 +42,8 @@ func follow(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands .
 	return strconv.ParseFloat(figure.FindStringSubmatch(printed)[1], 64)
 }
 
-// await starts commands, waits until what they print fits, and returns it. Then all that runs at the sites
-// is killed: what is left of a stream is of no use.
+// await starts commands, waits until what they print fits, and returns it. Then all that runs at
+// the sites is killed: what is left of a stream is of no use.
 func await(ctx context.Context, a *area.Area, figure *regexp.Regexp, commands ...*exec.Cmd) (printed string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -149,8 +149,8 @@ program {
 }
 {{end}}`))
 
-// ours runs a job of a pair of ours, whose procs have a direct link of a transport, with settings beside those
-// given.
+// ours runs a job of a pair of ours, whose procs have a direct link of a transport, with settings
+// beside those given.
 func ours(transport string, settings ...string) contender {
 	return func(ctx context.Context, o *Options, a *area.Area, dir, what string) (float64, error) {
 		command := append([]string{filepath.Join(o.Bin, "wan-pair")}, o.arguments(what)...)

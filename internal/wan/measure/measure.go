@@ -1,5 +1,5 @@
-// Package measure measures a pair of procs of two sites over an emulated wide area: our transports beside
-// iperf3 and other MPIs, for round trips and losses.
+// Package measure measures a pair of procs of two sites over an emulated wide area: our transports
+// beside iperf3 and other MPIs, for round trips and losses.
 package measure
 
 import (

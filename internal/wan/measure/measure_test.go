@@ -38,7 +38,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestCollectiveTable sets times beside the bound: half a round trip, and the bytes that have to cross a line.
+// TestCollectiveTable sets times beside the bound: half a round trip, and the bytes that have to
+// cross a line.
 func TestCollectiveTable(t *testing.T) {
 	r := &Report{Rate: 1e9}
 	for _, c := range []CollectiveCell{

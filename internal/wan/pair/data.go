@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 )
 
-// dataOf returns a message of data of a kind: zeros; integers, of 4 bytes, below 1000; doubles, of a smooth
-// field; digits, such doubles of which six digits count; or noise.
+// dataOf returns a message of data of a kind: zeros; integers, of 4 bytes, below 1000; doubles, of
+// a smooth field; digits, such doubles of which six digits count; or noise.
 func dataOf(kind string) ([]byte, error) {
 	data := make([]byte, length)
 	r := rand.New(rand.NewPCG(1, 1))

@@ -1,5 +1,5 @@
-// Command pair measures a pair of procs over a wide area: round trips of a short message, or the rate of
-// a stream of long ones. measure/testdata/pair.c is the same for other MPIs.
+// Command pair measures a pair of procs over a wide area: round trips of a short message, or the
+// rate of a stream of long ones. measure/testdata/pair.c is the same for other MPIs.
 package main
 
 import (

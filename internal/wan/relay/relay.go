@@ -1,7 +1,8 @@
-// Package relay has the lines of a wide area between sockets, for who may make no network namespaces: a
-// relay listens at an address and passes what comes to another one, and back. UDP is lost, doubled and
-// reordered as IP packets are. Of TCP there is rate, delay and jitter: its packets are the kernel's on
-// both sides of the relay, which never loses any; and a connection is there at once, without a round trip.
+// Package relay has the lines of a wide area between sockets, for who may make no network
+// namespaces: a relay listens at an address and passes what comes to another one, and back. UDP is
+// lost, doubled and reordered as IP packets are. Of TCP there is rate, delay and jitter: its
+// packets are the kernel's on both sides of the relay, which never loses any; and a connection is
+// there at once, without a round trip.
 package relay
 
 import (
@@ -41,8 +42,8 @@ func newPipe(shape wan.Shape, seed uint64) *pipe {
 	return p
 }
 
-// offer gives b to the line, which owns it from now on. times is how often b will arrive: 0 if it is
-// lost, 2 if it is duplicated.
+// offer gives b to the line, which owns it from now on. times is how often b will arrive: 0 if it
+// is lost, 2 if it is duplicated.
 func (p *pipe) offer(b []byte, to sink) (times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +90,8 @@ func (p *pipe) run(ctx context.Context) {
 	p.mu.Unlock()
 }
 
-// deliver hands out what has arrived, and returns in how long something else does; negative: nothing.
+// deliver hands out what has arrived, and returns in how long something else does; negative:
+// nothing.
 func (p *pipe) deliver() time.Duration {
 	for {
 		p.mu.Lock()

@@ -147,7 +147,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A server that answers each datagram, over lines that lose and double: what arrives is what they count.
+// A server that answers each datagram, over lines that lose and double: what arrives is what they
+// count.
 func TestUDP(t *testing.T) {
 	const n = 200
 	server, err := net.ListenPacket("udp", free())

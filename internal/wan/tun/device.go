@@ -69,6 +69,6 @@ func (p Port) open(mtu int) (fd int, err error) {
 	return fd, nil
 }
 
-// waiting is how many IP packets the kernel keeps until the network reads them. It must be enough for the
-// time that other processes have the core: the queue that matters is that of the line.
+// waiting is how many IP packets the kernel keeps until the network reads them. It must be enough
+// for the time that other processes have the core: the queue that matters is that of the line.
 const waiting = 10000

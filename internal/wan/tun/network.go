@@ -1,5 +1,5 @@
-// Package tun joins network namespaces by lines of a wide area: a network reads the IP packets of TUN
-// devices, gives them to the lines, and writes what arrives.
+// Package tun joins network namespaces by lines of a wide area: a network reads the IP packets of
+// TUN devices, gives them to the lines, and writes what arrives.
 package tun
 
 import (
@@ -160,8 +160,8 @@ func (n *Network) Run(ctx context.Context) error {
 	return nil
 }
 
-// step writes what has arrived and reads what there is at the ports that are ready, until they are not.
-// It returns whether there was anything to read, and when the next packet arrives, or -1.
+// step writes what has arrived and reads what there is at the ports that are ready, until they are
+// not. It returns whether there was anything to read, and when the next packet arrives, or -1.
 func (n *Network) step(ready []bool) (moved bool, next time.Duration, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is lost, doubled and late of datagrams that are not cut is single packets, and each of the others
-// is written once. The ports are sockets here.
+// What is lost, doubled and late of datagrams that are not cut is single packets, and each of the
+// others is written once. The ports are sockets here.
 func TestDeliverWritesEachPacketOnce(t *testing.T) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -55,7 +55,8 @@ func (d *datagram) size(i int) int {
 	return d.above + min(d.cut, len(d.data)-headSize-d.above-i*d.cut)
 }
 
-// parse finds out how a datagram is to be cut; ok is false if it is none of IPv4, or none that can be.
+// parse finds out how a datagram is to be cut; ok is false if it is none of IPv4, or none that can
+// be.
 func (d *datagram) parse() (ok bool) {
 	packet := d.data[headSize:]
 	if len(packet) < 20 || packet[0]>>4 != 4 {
@@ -80,8 +81,8 @@ func (d *datagram) parse() (ok bool) {
 	return d.cut > 0 && ip >= 20 && len(packet) > d.above
 }
 
-// span writes packets from..to of a datagram into memory of at least its size, as one that the kernel
-// has not cut, or as a single packet.
+// span writes packets from..to of a datagram into memory of at least its size, as one that the
+// kernel has not cut, or as a single packet.
 func (d *datagram) span(into []byte, from, to int) []byte {
 	if d.cut == 0 || from == 0 && to == d.packets() {
 		return d.data

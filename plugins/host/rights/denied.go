@@ -32,17 +32,18 @@ var denied = map[string]uintptr{
 	"add_key": unix.SYS_ADD_KEY, "request_key": unix.SYS_REQUEST_KEY, "keyctl": unix.SYS_KEYCTL,
 }
 
-// missing are system calls that fail with ENOSYS, so that programs use what there was before them. By
-// io_uring a process could do what is denied, such as setting attributes of files: a filter does not see
-// what is in a ring.
+// missing are system calls that fail with ENOSYS, so that programs use what there was before them.
+// By io_uring a process could do what is denied, such as setting attributes of files: a filter does
+// not see what is in a ring.
 var missing = map[string]uintptr{
 	"io_uring_setup": unix.SYS_IO_URING_SETUP, "io_uring_enter": unix.SYS_IO_URING_ENTER, "io_uring_register": unix.SYS_IO_URING_REGISTER,
 }
 
-// ofOthers are calls that change how another process is scheduled, and that no library needs for its
-// own threads. They are allowed for the calling thread only: when its first argument is which, and the argument
-// at this offset is 0. sched_setaffinity and sched_setscheduler are not among them: by these, with
-// numbers of threads, pthread_create and others set what their caller wants for a thread.
+// ofOthers are calls that change how another process is scheduled, and that no library needs for
+// its own threads. They are allowed for the calling thread only: when its first argument is which,
+// and the argument at this offset is 0. sched_setaffinity and sched_setscheduler are not among
+// them: by these, with numbers of threads, pthread_create and others set what their caller wants
+// for a thread.
 var ofOthers = []struct {
 	name   string
 	number uintptr

@@ -1,5 +1,5 @@
-// Package rights takes from the thread that starts a plugin, and so from the plugin, what plugins do not
-// need. docs/security.md has a table of what is left.
+// Package rights takes from the thread that starts a plugin, and so from the plugin, what plugins
+// do not need. docs/security.md has a table of what is left.
 package rights
 
 import (

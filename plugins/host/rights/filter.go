@@ -37,8 +37,8 @@ func unless(cond bpf.JumpTest, val uint32, skip int) bpf.Instruction {
 	return bpf.JumpIf{Cond: cond, Val: val, SkipFalse: uint8(skip)}
 }
 
-// program is the filter. Numbers of system calls are compared one after another: the kernel finds out when
-// it takes the filter which calls always pass, and does not run it for those.
+// program is the filter. Numbers of system calls are compared one after another: the kernel finds
+// out when it takes the filter which calls always pass, and does not run it for those.
 func program(namespace bool) []bpf.Instruction {
 	list := []bpf.Instruction{load(atMachine), bpf.JumpIf{Cond: bpf.JumpEqual, Val: machine, SkipTrue: 1}, forbid, load(atNumber)}
 	if otherNumbers != 0 {

@@ -222,7 +222,8 @@ func tryOther(pid int) {
 
 const idle = 3 << 13 // IOPRIO_CLASS_IDLE
 
-// other starts a process outside, and returns its number and what is known of its limits and priorities.
+// other starts a process outside, and returns its number and what is known of its limits and
+// priorities.
 func other(t *testing.T) (pid int, state func() string) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -353,7 +354,8 @@ func namespaces(t *testing.T) {
 	}
 }
 
-// tryNamespace says what a user namespace shows of itself, and tries what the user root may outside.
+// tryNamespace says what a user namespace shows of itself, and tries what the user root may
+// outside.
 func tryNamespace() {
 	text, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil {
@@ -367,8 +369,8 @@ func tryNamespace() {
 	report("priority", unix.Setpriority(unix.PRIO_PROCESS, 0, -5))
 }
 
-// A plugin in a user namespace of its own has its user and nobody else there, and nothing of what that user
-// may do by being root.
+// A plugin in a user namespace of its own has its user and nobody else there, and nothing of what
+// that user may do by being root.
 func TestNamespace(t *testing.T) {
 	namespaces(t)
 	root := os.Geteuid() == 0

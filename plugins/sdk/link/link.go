@@ -1,6 +1,7 @@
 // Package link has the abstract link that everything in core uses: a reliable, ordered byte
 // stream between two endpoints. The in-memory pair in linktest is the reference for the
-// contract below; the suite in plugins/sdk/transports/transporttest checks every other implementation.
+// contract below; the suite in plugins/sdk/transports/transporttest checks every other
+// implementation.
 package link
 
 import "errors"

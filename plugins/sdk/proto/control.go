@@ -13,8 +13,8 @@ import (
 )
 
 // A node and a plugin that is built into it share a secret instead of exchanging certificates by
-// AutoMTLS, for which the node makes a key on P-521: most of what starting a plugin costs. The plugin reads
-// the secret from ControlFD if EnvControl is set.
+// AutoMTLS, for which the node makes a key on P-521: most of what starting a plugin costs. The
+// plugin reads the secret from ControlFD if EnvControl is set.
 const (
 	EnvControl    = "IMPI_CONTROL_SECRET"
 	ControlFD     = DescriptorFD + 1
@@ -33,8 +33,8 @@ func NewControlSecret() []byte {
 	panic(err) // the curve is one that crypto/ecdsa knows, and its randomness never fails
 }
 
-// ControlTLS makes the configuration of both ends of a control connection from their secret: the secret
-// is the private key of the only certificate that either end shows and accepts.
+// ControlTLS makes the configuration of both ends of a control connection from their secret: the
+// secret is the private key of the only certificate that either end shows and accepts.
 func ControlTLS(secret []byte) (*tls.Config, error) {
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), secret)
 	if err != nil {
@@ -48,7 +48,8 @@ func ControlTLS(secret []byte) (*tls.Config, error) {
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}
-	// Without randomness the signature depends on the key alone, so that both ends make the same bytes.
+	// Without randomness the signature depends on the key alone, so that both ends make the same
+	// bytes.
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
 	if err != nil {
 		return nil, err

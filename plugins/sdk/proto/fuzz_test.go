@@ -38,8 +38,8 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// taken is how much memory this process has taken from its heap so far, what it gave back included. It
-// takes a microsecond, and may be wrong by some MiB.
+// taken is how much memory this process has taken from its heap so far, what it gave back included.
+// It takes a microsecond, and may be wrong by some MiB.
 func taken() uint64 {
 	s := [...]metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s[:])

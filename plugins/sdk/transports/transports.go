@@ -40,8 +40,8 @@ type Transport interface {
 type Listener interface {
 	// Accept waits for the next link. After Close it returns link.ErrClosed, also from
 	// calls that are waiting. Any other failure is a *Error; after one that is Retryable
-	// the listener works as before (somebody without the right identity was refused, the context has ended). A link
-	// that arrives as the context ends is not lost. Several goroutines may wait.
+	// the listener works as before (somebody without the right identity was refused, the context has
+	// ended). A link that arrives as the context ends is not lost. Several goroutines may wait.
 	Accept(ctx context.Context) (link.Link, error)
 
 	// Address is what a peer's DialSpec must have to reach this listener. It is printable

@@ -1,8 +1,8 @@
 //go:build manifests
 
-// Command check reads manifests as the schedulers do that take them: with the types of their APIs, in
-// which no field may be unknown. Those types have many dependencies, so they are in a file
-// of their own, check.mod: go build -modfile=check.mod -tags manifests .
+// Command check reads manifests as the schedulers do that take them: with the types of their APIs,
+// in which no field may be unknown. Those types have many dependencies, so they are in a file of
+// their own, check.mod: go build -modfile=check.mod -tags manifests .
 //
 // Usage: check kubernetes|nomad < MANIFEST
 //

@@ -1,6 +1,7 @@
 //go:build !manifests
 
-// Command check does nothing without the tag manifests: see main.go, whose dependencies are in check.mod.
+// Command check does nothing without the tag manifests: see main.go, whose dependencies are in
+// check.mod.
 package main
 
 import (

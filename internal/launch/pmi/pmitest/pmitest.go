@@ -1,5 +1,5 @@
-// Package pmitest is a program for tests of what speaks to process managers: what each process of a job
-// does, and what all have to say then.
+// Package pmitest is a program for tests of what speaks to process managers: what each process of a
+// job does, and what all have to say then.
 package pmitest
 
 import (

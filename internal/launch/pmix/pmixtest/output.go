@@ -14,10 +14,10 @@ import (
 // stuck.
 const unreaped = 10 * time.Second
 
-// Output runs an mpirun of this machine and returns what it and its processes have written. Open MPI
-// 4.1's mpirun now and then does not notice that processes ended which did so as soon as they were
-// started: they stay zombies, and it waits for ever. Such an mpirun is killed, and stuck is true.
-// Processes that hang themselves are no zombies, and are waited for.
+// Output runs an mpirun of this machine and returns what it and its processes have written. Open
+// MPI 4.1's mpirun now and then does not notice that processes ended which did so as soon as they
+// were started: they stay zombies, and it waits for ever. Such an mpirun is killed, and stuck is
+// true. Processes that hang themselves are no zombies, and are waited for.
 func Output(cmd *exec.Cmd) (out string, stuck bool, err error) {
 	var all bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &all, &all

@@ -1,5 +1,5 @@
-// Package pmixtest has Open MPI's mpirun start programs for tests. It is a process manager that speaks
-// PMIx.
+// Package pmixtest has Open MPI's mpirun start programs for tests. It is a process manager that
+// speaks PMIx.
 package pmixtest
 
 import (

@@ -63,8 +63,8 @@ func newSweeper(all []mutant.Mutant) *sweeper {
 	return s
 }
 
-// prefixes begin the names of faults that are looked for in other jobs than single ones, as flags of impi-sim say:
-// in jobs that meet, and in those that go on without lost procs.
+// prefixes begin the names of faults that are looked for in other jobs than single ones, as flags
+// of impi-sim say: in jobs that meet, and in those that go on without lost procs.
 var prefixes = map[string]string{"worlds-": "-worlds", "survive-": "-survive"}
 
 // kindOf returns the flag of impi-sim for the jobs in which a fault is looked for; "": single ones.

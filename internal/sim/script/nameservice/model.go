@@ -1,5 +1,5 @@
-// Package nameservice is a model of the name service, made from docs/dynamic.md, that knows nothing of
-// core: what becomes of requests that are made one after the other.
+// Package nameservice is a model of the name service, made from docs/dynamic.md, that knows nothing
+// of core: what becomes of requests that are made one after the other.
 package nameservice
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/core/mpierr"
 )
 
-// Requester identifies who makes a request: a job, together with the jobs that it has spawned, and the
-// node of the proc.
+// Requester identifies who makes a request: a job, together with the jobs that it has spawned, and
+// the node of the proc.
 type Requester struct{ Job, Node int }
 
 // Name is a service in a scope, at the server of one job or, if Job is -1, at the server that all

@@ -1,8 +1,9 @@
 // Package failfast has connections for gRPC that end when a write on them fails.
 //
-// gRPC keeps a connection whose write has failed and expects its reader to find the same error. That is so when
-// the other end is gone. It is not when the kernel had no memory for what was to be written, for example: then
-// nothing is written any more, nobody reads an error, and calls wait until their limits.
+// gRPC keeps a connection whose write has failed and expects its reader to find the same error.
+// That is so when the other end is gone. It is not when the kernel had no memory for what was to be
+// written, for example: then nothing is written any more, nobody reads an error, and calls wait
+// until their limits.
 package failfast
 
 import (

@@ -44,8 +44,8 @@ func (a accepting) Accept() (net.Conn, error) {
 	return failing{c, a.broken}, nil
 }
 
-// TestCallsFail: a call whose request or answer cannot be written fails at once. gRPC by itself would have it wait for ever,
-// as it has no limit here.
+// TestCallsFail: a call whose request or answer cannot be written fails at once. gRPC by itself
+// would have it wait for ever, as it has no limit here.
 func TestCallsFail(t *testing.T) {
 	for _, end := range []string{"client", "server"} {
 		t.Run(end, func(t *testing.T) {
@@ -88,7 +88,8 @@ func TestCallsFail(t *testing.T) {
 	}
 }
 
-// TestLastWords: what the other end has sent before it closed the connection is read although a write has failed.
+// TestLastWords: what the other end has sent before it closed the connection is read although a
+// write has failed.
 func TestLastWords(t *testing.T) {
 	ln, err := net.Listen("unix", t.TempDir()+"/socket")
 	if err != nil {

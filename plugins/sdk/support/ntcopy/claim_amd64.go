@@ -2,8 +2,9 @@ package ntcopy
 
 import "unsafe"
 
-// Claim has a line of memory fetched that this core writes soon, and that others have in their caches, so
-// that the store does not wait for them. The program does not wait, and nothing it could notice changes.
+// Claim has a line of memory fetched that this core writes soon, and that others have in their
+// caches, so that the store does not wait for them. The program does not wait, and nothing it could
+// notice changes.
 //
 //go:noescape
 func Claim(line unsafe.Pointer)

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The instructions of Claim and Fetch are known to this processor, change nothing, and do not fault where there
-// is no memory.
+// The instructions of Claim and Fetch are known to this processor, change nothing, and do not fault
+// where there is no memory.
 func TestClaim(t *testing.T) {
 	b := bytes.Repeat([]byte{7}, 256)
 	for i := range b {

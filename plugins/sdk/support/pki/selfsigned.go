@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// SelfSigned makes a certificate for a server that has none. It proves nothing: the key of the job, which
-// is bound to the TLS connection, does.
+// SelfSigned makes a certificate for a server that has none. It proves nothing: the key of the job,
+// which is bound to the TLS connection, does.
 func SelfSigned(name string) (tls.Certificate, error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

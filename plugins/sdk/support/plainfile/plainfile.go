@@ -1,5 +1,5 @@
-// Package plainfile opens and reads files that an operator names, whatever is there: a pipe does not
-// block, a device does not fill the memory.
+// Package plainfile opens and reads files that an operator names, whatever is there: a pipe does
+// not block, a device does not fill the memory.
 package plainfile
 
 import (

@@ -25,21 +25,21 @@ const (
 	// askEvery is how often a waiter checks whether the core is still shared, in waits,
 	// after other threads have run on it.
 	askEvery = 4
-	// retryEvery is how often a waiter that nobody wakes checks whether other threads still compute, in
-	// waits: if they do, the yield lasts as long as they keep the core.
+	// retryEvery is how often a waiter that nobody wakes checks whether other threads still compute,
+	// in waits: if they do, the yield lasts as long as they keep the core.
 	retryEvery = 256
 	// glance is how many polls come before a sleep on an oversubscribed machine: the message may
 	// have come already.
 	glance = 4
 )
 
-// shared is how long a yield and a poll take only if another thread ran at all. The system call itself is
-// the least of it on most machines, but takes a microsecond on a virtual one whose host handles each:
-// there a waiter must not take its own yields for other threads.
+// shared is how long a yield and a poll take only if another thread ran at all. The system call
+// itself is the least of it on most machines, but takes a microsecond on a virtual one whose host
+// handles each: there a waiter must not take its own yields for other threads.
 var shared = sync.OnceValue(func() time.Duration { return sharedWith(callTime()) })
 
-// sharedWith is shared on a machine on which a system call takes that long. Another thread costs two
-// switches and its own yield beside ours.
+// sharedWith is shared on a machine on which a system call takes that long. Another thread costs
+// two switches and its own yield beside ours.
 func sharedWith(call time.Duration) time.Duration { return 1100*time.Nanosecond + call*3/2 }
 
 // callTime returns the shortest time that one of several system calls took.
@@ -130,16 +130,18 @@ func (s *Spinner) ask() {
 	}
 }
 
-// retry offers the core now and then to find out whether other threads still compute: waits that end at their first
-// polls would never notice, and a waiter that nobody wakes looks seldom while it believes so.
+// retry offers the core now and then to find out whether other threads still compute: waits that
+// end at their first polls would never notice, and a waiter that nobody wakes looks seldom while it
+// believes so.
 func (s *Spinner) retry() {
 	if s.begun++; s.begun%retryEvery == 0 && yieldTime() <= s.shared {
 		s.score = scoreOversubscribed - 1
 	}
 }
 
-// raise is called after a yield in which nobody else ran. The polls double, so that one thread that ran for
-// a moment costs a waiter a few yields and not pollsMax; where the core is shared the next yield shows it.
+// raise is called after a yield in which nobody else ran. The polls double, so that one thread that
+// ran for a moment costs a waiter a few yields and not pollsMax; where the core is shared the next
+// yield shows it.
 func (s *Spinner) raise() { s.polls = min(max(1, 2*s.polls), pollsMax) }
 
 // yieldTime offers the core and returns how long that took; tests replace it.

@@ -153,8 +153,9 @@ func TestNobodyWakes(t *testing.T) {
 	}
 }
 
-// TestNobodyWakesWaitsThatEndSoon: a waiter that nobody wakes and whose waits end at their first polls, so that it
-// never sleeps, finds out that other threads compute no more, and that they still do.
+// TestNobodyWakesWaitsThatEndSoon: a waiter that nobody wakes and whose waits end at their first
+// polls, so that it never sleeps, finds out that other threads compute no more, and that they still
+// do.
 func TestNobodyWakesWaitsThatEndSoon(t *testing.T) {
 	defer func(real func() time.Duration) { yieldTime = real }(yieldTime)
 	for _, c := range []struct {
@@ -180,8 +181,8 @@ func TestNobodyWakesWaitsThatEndSoon(t *testing.T) {
 	}
 }
 
-// TestSlowSystemCalls: where each system call takes a microsecond, as on some virtual machines, a yield of
-// little more is no other thread's, and one that takes as long as three calls is.
+// TestSlowSystemCalls: where each system call takes a microsecond, as on some virtual machines, a
+// yield of little more is no other thread's, and one that takes as long as three calls is.
 func TestSlowSystemCalls(t *testing.T) {
 	for _, call := range []time.Duration{100 * time.Nanosecond, time.Microsecond} {
 		s := spinner(t, "auto")
@@ -201,8 +202,8 @@ func TestSlowSystemCalls(t *testing.T) {
 	}
 }
 
-// TestPollsFoundBySomebodyElse: what C has found is taken over, within bounds, but not by a waiter that
-// makes no polls.
+// TestPollsFoundBySomebodyElse: what C has found is taken over, within bounds, but not by a waiter
+// that makes no polls.
 func TestPollsFoundBySomebodyElse(t *testing.T) {
 	s, err := NewSpinner("auto")
 	if err != nil {

@@ -46,8 +46,8 @@ func (b *bell) ring() {
 	}
 }
 
-// rung sends until the other side is awake or gone, and reports false if it may sleep on, for ever: as the
-// kernel has no memory for the byte. Then only the end of the link can wake it.
+// rung sends until the other side is awake or gone, and reports false if it may sleep on, for ever:
+// as the kernel has no memory for the byte. Then only the end of the link can wake it.
 func rung(send func() error) bool {
 	for {
 		switch err := send(); {

@@ -345,8 +345,8 @@ func TestEndRightBehindTheBell(t *testing.T) {
 	}
 }
 
-// TestBellIsRungAgain: a send that is interrupted is repeated, and one that failed otherwise may have left
-// the other side asleep.
+// TestBellIsRungAgain: a send that is interrupted is repeated, and one that failed otherwise may
+// have left the other side asleep.
 func TestBellIsRungAgain(t *testing.T) {
 	for _, c := range []struct {
 		errs []error

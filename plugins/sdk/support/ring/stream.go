@@ -75,7 +75,8 @@ type reader struct {
 	borrower
 }
 
-// waiting returns how many bytes of the ring can be read now: up to the next fast-box message or loan.
+// waiting returns how many bytes of the ring can be read now: up to the next fast-box message or
+// loan.
 func (r *reader) waiting() (uint64, error) {
 	if r.head == r.tail {
 		head := r.b.head.Load()

@@ -12,9 +12,9 @@ import (
 )
 
 // Estimate returns what a connection, or the one below it, has measured for itself: the smoothed
-// round-trip time, 0 if there is none yet, and how many segments TCP has sent again. A connection that
-// is not TCP's says the time by a method RTT, and the segments by a
-// method Resent; without that its packets are counted by its transport.
+// round-trip time, 0 if there is none yet, and how many segments TCP has sent again. A connection
+// that is not TCP's says the time by a method RTT, and the segments by a method Resent; without
+// that its packets are counted by its transport.
 func Estimate(c io.Closer) (rtt time.Duration, retransmits uint64) {
 	switch x := c.(type) {
 	case interface{ RTT() (time.Duration, bool) }:

@@ -29,8 +29,8 @@ func WeightOf(look func()) int {
 	return least
 }
 
-// Waits says what wakes a relay that sleeps: "ring" and "connection", if they are in its set, each followed by
-// the mask of their events.
+// Waits says what wakes a relay that sleeps: "ring" and "connection", if they are in its set, each
+// followed by the mask of their events.
 func Waits(p *Pump) (what string) {
 	near := p.near.(relayedRing)
 	raw, err := near.set.SyscallConn()

@@ -18,9 +18,9 @@ const (
 	weighEvery = 64
 )
 
-// hub is one goroutine that polls some or all of the relays of this process which are awake: those that have passed bytes on
-// lately. A thread for each would have them wait for each other, where cores are few; and two relays of one
-// process pass a message on without a switch.
+// hub is one goroutine that polls some or all of the relays of this process which are awake: those
+// that have passed bytes on lately. A thread for each would have them wait for each other, where
+// cores are few; and two relays of one process pass a message on without a switch.
 type hub struct {
 	spin polling.Spinner
 	load atomic.Int32 // how many relays are awake here
@@ -164,7 +164,8 @@ func (h *hub) release(r *relay) {
 	r.rest <- struct{}{} // it has room
 }
 
-// stop reports whether there is nothing to poll: the goroutine ends, and the next relay starts another.
+// stop reports whether there is nothing to poll: the goroutine ends, and the next relay starts
+// another.
 func (h *hub) stop() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
-// A hub counts a look by how long it takes, so that who waits for its core waits no longer for slow ones.
+// A hub counts a look by how long it takes, so that who waits for its core waits no longer for slow
+// ones.
 func TestLooksAreWeighed(t *testing.T) {
 	quick, slow := conn.WeightOf(func() {}), conn.WeightOf(func() {
 		for begun := time.Now(); time.Since(begun) < 3*time.Microsecond; {

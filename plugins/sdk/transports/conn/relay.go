@@ -27,13 +27,14 @@ type Direct interface {
 	SetLinger(seconds int) error
 }
 
-// NewRelay makes a ring with data of size bytes in each direction, a power of two, and a pump between its side 0
-// and a connection, which it owns, even after an error. The user makes the link of side 1 from the two
-// descriptors, the region's and the socket's, which the caller owns.
+// NewRelay makes a ring with data of size bytes in each direction, a power of two, and a pump
+// between its side 0 and a connection, which it owns, even after an error. The user makes the link
+// of side 1 from the two descriptors, the region's and the socket's, which the caller owns.
 //
-// As long as something comes now and then it polls the ring and the connection, by the rules of package polling,
-// so that neither the user nor the peer's side has to wake it. One goroutine does so for all relays of the
-// process, or for some of them where there are many processors. Then the relay sleeps in Go's network poller.
+// As long as something comes now and then it polls the ring and the connection, by the rules of
+// package polling, so that neither the user nor the peer's side has to wake it. One goroutine does
+// so for all relays of the process, or for some of them where there are many processors. Then the
+// relay sleeps in Go's network poller.
 func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 	mine, region, pair, err := newRing(size)
 	if err != nil {
@@ -59,7 +60,8 @@ func NewRelay(size int, far Direct) (p *Pump, region, sock int, err error) {
 	return r.Pump, region, pair[1], nil
 }
 
-// most is how many bytes a look moves at once in one direction. With 64 KiB streams of 64 KiB were a fifth slower.
+// most is how many bytes a look moves at once in one direction. With 64 KiB streams of 64 KiB were
+// a fifth slower.
 const most = 256 << 10
 
 type relay struct {
@@ -207,8 +209,8 @@ func (r *relay) inward() (moved bool, err error) {
 	return n > 0, err
 }
 
-// unheard ends the direction from the peer, as the user has closed the link. What the user has sent is still
-// passed on, until the peer takes nothing for some time: it may not be reading.
+// unheard ends the direction from the peer, as the user has closed the link. What the user has sent
+// is still passed on, until the peer takes nothing for some time: it may not be reading.
 func (r *relay) unheard(why error) {
 	r.deaf, r.inFull = true, false
 	if r.patience == nil {
@@ -230,8 +232,8 @@ func (r *relay) sleep() error {
 	return nil
 }
 
-// fallAsleep is called by the poller, first after it has forgotten earlier events, so that none is missed, and
-// again after each event. It reports whether the sleep is over.
+// fallAsleep is called by the poller, first after it has forgotten earlier events, so that none is
+// missed, and again after each event. It reports whether the sleep is over.
 func (r *relay) fallAsleep(uintptr) bool {
 	if r.slept {
 		return true

@@ -110,7 +110,8 @@ func send(t *testing.T, l link.Link, b []byte) {
 	}
 }
 
-// Both directions have all their bytes, and their ends, at the same time, with pauses in which everybody sleeps.
+// Both directions have all their bytes, and their ends, at the same time, with pauses in which
+// everybody sleeps.
 func TestRelayPassesBothDirections(t *testing.T) {
 	r := relay(t, 4096)
 	random := rand.NewChaCha8([32]byte{1})
@@ -155,8 +156,8 @@ func TestRelayWakes(t *testing.T) {
 	}
 }
 
-// A user that dies without having ended its stream breaks the connection, after its last bytes; a user that has
-// closed the link ends it.
+// A user that dies without having ended its stream breaks the connection, after its last bytes; a
+// user that has closed the link ends it.
 func TestRelaysUserLeaves(t *testing.T) {
 	for name, leave := range map[string]func(*ring.Link){
 		"dies":                   (*ring.Link).Break,
@@ -184,8 +185,8 @@ func TestRelaysUserLeaves(t *testing.T) {
 	}
 }
 
-// A user that dies is noticed, too, while neither the connection nor the ring takes anything; the relay sleeps
-// until the peer has taken what there was.
+// A user that dies is noticed, too, while neither the connection nor the ring takes anything; the
+// relay sleeps until the peer has taken what there was.
 func TestRelaysUserDiesWhileAllIsFull(t *testing.T) {
 	r := relay(t, 4096)
 	fill := [][]byte{make([]byte, 1<<16)}
@@ -206,7 +207,8 @@ func TestRelaysUserDiesWhileAllIsFull(t *testing.T) {
 	}
 }
 
-// A peer that ends its stream is told to the user as an end, one that breaks the connection as a break.
+// A peer that ends its stream is told to the user as an end, one that breaks the connection as a
+// break.
 func TestRelaysPeerLeaves(t *testing.T) {
 	r := relay(t, 4096)
 	if err := r.peer.CloseSend(); err != nil {

@@ -171,7 +171,8 @@ func (id *Identity) blame(leaf *x509.Certificate, err error) string {
 	return fmt.Sprintf("the certificate of %s: %v", describe(leaf), err)
 }
 
-// untimely says that a certificate is not valid now: a site's, or that of the CA which has signed it.
+// untimely says that a certificate is not valid now: a site's, or that of the CA which has signed
+// it.
 func untimely(c *x509.Certificate, now time.Time) string {
 	whose, renew := describe(c), "impi-node cert issue -renew "+nameOf(c)
 	if c.IsCA {

@@ -162,7 +162,8 @@ func TestName(t *testing.T) {
 	}
 }
 
-// TestWithOwn: a site whose setting peers does not name it accepts its own certificate among its hosts.
+// TestWithOwn: a site whose setting peers does not name it accepts its own certificate among its
+// hosts.
 func TestWithOwn(t *testing.T) {
 	ca := pkitest.Authority(t)
 	alpha := load(t, pkitest.Site(t, "alpha", ca, ca, map[string]any{"peers": []string{"beta"}}))

@@ -27,8 +27,8 @@ func acceptor(t *testing.T) (a *socket.Acceptor, address string) {
 	return a, ln.Addr().String()
 }
 
-// A vendor's transport looks at a peer's address, bounds the peer's greeting, and makes a link of the
-// connection, for which the bound does not hold any more.
+// A vendor's transport looks at a peer's address, bounds the peer's greeting, and makes a link of
+// the connection, for which the bound does not hold any more.
 func TestAcceptConn(t *testing.T) {
 	a, address := acceptor(t)
 	peer, err := net.Dial("tcp", address)

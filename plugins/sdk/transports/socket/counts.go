@@ -37,8 +37,8 @@ func (l *Link) Resent() uint64 {
 	return n
 }
 
-// ofTCP returns what the kernel knows of a TCP socket: its estimate of the round-trip time, 0 before
-// there is one, and how many segments it has sent again. ok is false for other sockets.
+// ofTCP returns what the kernel knows of a TCP socket: its estimate of the round-trip time, 0
+// before there is one, and how many segments it has sent again. ok is false for other sockets.
 func ofTCP(fd int) (rtt time.Duration, retransmits uint64, ok bool) {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
@@ -47,8 +47,8 @@ func ofTCP(fd int) (rtt time.Duration, retransmits uint64, ok bool) {
 	return time.Duration(info.Rtt) * time.Microsecond, uint64(info.Total_retrans), true
 }
 
-// Retransmits adds up, by names, how many segments TCP has sent again on links, also on those that are
-// closed by now. Its zero value has none.
+// Retransmits adds up, by names, how many segments TCP has sent again on links, also on those that
+// are closed by now. Its zero value has none.
 type Retransmits struct {
 	mu     sync.Mutex
 	open   map[*Link]*resent
@@ -61,8 +61,8 @@ type resent struct {
 	segments uint64
 }
 
-// Count counts a link of this package that nothing has used yet. Links of other packages, and those that
-// are not TCP's, have nothing to count.
+// Count counts a link of this package that nothing has used yet. Links of other packages, and those
+// that are not TCP's, have nothing to count.
 func (r *Retransmits) Count(x link.Link, name string) {
 	is, ok := x.(interface{ self() *Link })
 	if !ok {

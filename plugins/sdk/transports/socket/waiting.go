@@ -34,10 +34,11 @@ func NewWaiting(each int) *Waiting {
 	return &Waiting{room: unproved.NewSet[*waiter](Bounds(waitingThere, waitingAll, each))}
 }
 
-// NewWaitingForSeveral is NewWaiting for links that are made of so many connections each: it has room for
-// as many links, unless the process has too few descriptors.
+// NewWaitingForSeveral is NewWaiting for links that are made of so many connections each: it has
+// room for as many links, unless the process has too few descriptors.
 //
-// Deprecated: since version 1.1.0 of the SDK links do not wait for their further connections; use NewWaiting.
+// Deprecated: since version 1.1.0 of the SDK links do not wait for their further connections; use
+// NewWaiting.
 func NewWaitingForSeveral(connections int) *Waiting {
 	return &Waiting{room: unproved.NewSet[*waiter](Bounds(waitingThere*connections, waitingAll*connections, 1))}
 }

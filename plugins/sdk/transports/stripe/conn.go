@@ -19,8 +19,8 @@ const (
 	// blockSize is the most bytes of a block. Smaller ones cost a system call and a switch between
 	// goroutines each, larger ones wait longer behind each other.
 	blockSize = 64 << 10
-	// inHand is how many blocks each connection has in memory in each direction: one that it moves, and
-	// one that its user does.
+	// inHand is how many blocks each connection has in memory in each direction: one that it moves,
+	// and one that its user does.
 	inHand = 2
 	// closeTime bounds how long Close waits until bytes that were written have left.
 	closeTime = 10 * time.Second
@@ -28,9 +28,9 @@ const (
 
 var _ transports.Conn = (*Conn)(nil)
 
-// Conn is one connection over several. It implements transports.Conn; Read, and Write with CloseWrite,
-// may be called by one goroutine each, the other methods at any time. It reads nothing before the first
-// Read, and has no memory for blocks before they are used.
+// Conn is one connection over several. It implements transports.Conn; Read, and Write with
+// CloseWrite, may be called by one goroutine each, the other methods at any time. It reads nothing
+// before the first Read, and has no memory for blocks before they are used.
 type Conn struct {
 	first  transports.Conn
 	out    output
@@ -139,8 +139,8 @@ func (c *Conn) stopTimers() {
 // Break ends the connection so that the peer sees a failure and not an end.
 func (c *Conn) Break() { c.fail(link.ErrBroken) }
 
-// Close ends the connection once what was written has left. If that takes more than some seconds, or a
-// Write is cut short, the peer sees a failure.
+// Close ends the connection once what was written has left. If that takes more than some seconds,
+// or a Write is cut short, the peer sees a failure.
 func (c *Conn) Close() error {
 	c.close.Do(func() {
 		late := time.AfterFunc(closeTime, func() {
@@ -194,8 +194,8 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline bounds how long Write and CloseWrite wait, but not Close. After a Write that was too
-// late the peer misses bytes: the connection can only be closed, which breaks it.
+// SetWriteDeadline bounds how long Write and CloseWrite wait, but not Close. After a Write that was
+// too late the peer misses bytes: the connection can only be closed, which breaks it.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
 	if err := c.failure(); err != nil {
 		return err

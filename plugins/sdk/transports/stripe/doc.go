@@ -1,8 +1,8 @@
 // Package stripe makes one connection of several, over which its bytes are divided. One TCP
-// connection has one congestion window and one buffer on each side, which bound what it carries over
-// a long round trip, and a lost packet halves its rate; several have several of each. Most links carry
-// little, so that a stripe begins with one connection, and its dialler adds the others once much has
-// gone over it.
+// connection has one congestion window and one buffer on each side, which bound what it carries
+// over a long round trip, and a lost packet halves its rate; several have several of each. Most
+// links carry little, so that a stripe begins with one connection, and its dialler adds the others
+// once much has gone over it.
 //
 // # The protocol
 //
@@ -15,9 +15,10 @@
 //	7   1  0
 //	8  16  a random number, the same for all
 //
-// Connection 0 is the first one, and the others come later, in any order, or not at all. The accepting
-// side answers each with the byte 1, from which on both sides use it, or closes it: then the stripe goes on
-// without. The bytes of a stripe that may have one connection only are as they are from here on.
+// Connection 0 is the first one, and the others come later, in any order, or not at all. The
+// accepting side answers each with the byte 1, from which on both sides use it, or closes it: then
+// the stripe goes on without. The bytes of a stripe that may have one connection only are as they
+// are from here on.
 //
 // Otherwise both sides send blocks. Each goes over one connection, whichever has room, and begins
 // with 12 bytes, big-endian:

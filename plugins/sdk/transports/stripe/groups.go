@@ -9,7 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
 )
 
-// Groups are the stripes of accepted connections to which others may be added. The zero value is ready.
+// Groups are the stripes of accepted connections to which others may be added. The zero value is
+// ready.
 type Groups struct {
 	mu   sync.Mutex
 	live map[[16]byte]*Conn

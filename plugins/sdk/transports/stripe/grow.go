@@ -19,8 +19,8 @@ const (
 	growTime = 30 * time.Second
 )
 
-// growth adds connections to a stripe that was dialled. It does so once: a connection that cannot be had
-// then is not tried again.
+// growth adds connections to a stripe that was dialled. It does so once: a connection that cannot
+// be had then is not tried again.
 type growth struct {
 	plan Plan
 	id   [16]byte
@@ -122,8 +122,8 @@ func endWith(ctx context.Context, cancel func(), over <-chan struct{}) {
 	}()
 }
 
-// join adds a connection that was accepted and has introduced itself as h. After an error it still belongs
-// to the caller.
+// join adds a connection that was accepted and has introduced itself as h. After an error it still
+// belongs to the caller.
 func (c *Conn) join(ctx context.Context, h hello, x transports.Conn) error {
 	if !c.reserve() {
 		return ErrEnded

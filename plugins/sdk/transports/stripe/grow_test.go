@@ -198,7 +198,8 @@ func pair() (a, b *net.TCPConn, err error) {
 	return x.(*net.TCPConn), y.(*net.TCPConn), nil
 }
 
-// Whoever ends a stripe while it grows, and whenever: all that was written before comes, and the end.
+// Whoever ends a stripe while it grows, and whenever: all that was written before comes, and the
+// end.
 func TestEndsWhileItGrows(t *testing.T) {
 	s := newSite(t, 6)
 	random := rand.New(rand.NewPCG(3, 4))
@@ -249,8 +250,8 @@ func TestBreaksWhileItGrows(t *testing.T) {
 	}
 }
 
-// A peer that takes a connection and does not answer is not waited for once the stripe is broken, and nothing is
-// sent to it but the hello.
+// A peer that takes a connection and does not answer is not waited for once the stripe is broken,
+// and nothing is sent to it but the hello.
 func TestNoAnswer(t *testing.T) {
 	s := newSite(t, 2)
 	silent := make(chan net.Conn, 1)
@@ -405,8 +406,8 @@ func TestDial(t *testing.T) {
 	(<-s.made).Close()
 }
 
-// A stripe whose peer has ended it with blocks missing fails when the connection does not come that could have
-// brought them.
+// A stripe whose peer has ended it with blocks missing fails when the connection does not come that
+// could have brought them.
 func TestConnectionThatWasExpected(t *testing.T) {
 	near, far := conns(t, 1)
 	c := New(far)

@@ -96,8 +96,8 @@ func (in *input) setDeadline(t time.Time) {
 	in.deadline = mine
 }
 
-// Read copies the next bytes of the stream. It returns io.EOF after the last one, and an error if the
-// connection has failed, even if some bytes came before that.
+// Read copies the next bytes of the stream. It returns io.EOF after the last one, and an error if
+// the connection has failed, even if some bytes came before that.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil

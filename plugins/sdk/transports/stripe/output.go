@@ -183,7 +183,8 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// closeWrite is CloseWrite for Close, which bounds the time. A Write that was cut short is an error.
+// closeWrite is CloseWrite for Close, which bounds the time. A Write that was cut short is an
+// error.
 func (c *Conn) closeWrite() error {
 	o := &c.out
 	o.write.Lock()
@@ -201,8 +202,8 @@ func (c *Conn) closeWrite() error {
 	return nil
 }
 
-// putEnd has each connection send the end of the stream, once, and returns their queues. The caller holds
-// write.
+// putEnd has each connection send the end of the stream, once, and returns their queues. The caller
+// holds write.
 func (c *Conn) putEnd() []*outQueue {
 	c.startSending()
 	o := &c.out

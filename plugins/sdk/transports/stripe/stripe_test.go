@@ -57,7 +57,8 @@ type slow struct {
 
 func (s slow) Read(p []byte) (int, error) { return s.Conn.Read(p[:min(s.most, len(p))]) }
 
-// What is written in pieces of any size over connections of any speed is read in order, with its end.
+// What is written in pieces of any size over connections of any speed is read in order, with its
+// end.
 func TestOrder(t *testing.T) {
 	near, far := conns(t, 5)
 	far[1], far[3] = slow{far[1], 100}, slow{far[3], 1000}
@@ -241,7 +242,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// What Write has taken arrives although Close comes at once, and although a deadline has passed meanwhile.
+// What Write has taken arrives although Close comes at once, and although a deadline has passed
+// meanwhile.
 func TestCloseDiscardsNothing(t *testing.T) {
 	near, far := conns(t, 3)
 	a, b := New(near), New(far)

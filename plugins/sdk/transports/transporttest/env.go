@@ -53,7 +53,8 @@ func (e *env) pair() (dialled, accepted link.Link) {
 	return e.pairAt(e.listen())
 }
 
-// pairAt makes a link to the open listener ln and returns its two ends, which are closed at the end.
+// pairAt makes a link to the open listener ln and returns its two ends, which are closed at the
+// end.
 func (e *env) pairAt(ln transports.Listener) (dialled, accepted link.Link) {
 	e.Helper()
 	ctx, stop := context.WithCancel(e.context())

@@ -47,8 +47,8 @@ func (e *env) leaves(method string, t transports.Transport, l link.Link) link.Li
 	return made
 }
 
-// planesOf returns what a link is, and the data planes by which it can leave without being passed on
-// where that is not necessary.
+// planesOf returns what a link is, and the data planes by which it can leave without being passed
+// on where that is not necessary.
 func planesOf(l link.Link) (what string, planes []transports.DataPlane) {
 	switch x := l.(type) {
 	case transports.Socket:

@@ -71,8 +71,9 @@ func writable(e *env) {
 	e.must(e.greet(a, b, "go on"))
 }
 
-// full expects that a link which stays full stops calling its writer, and returns how many bytes it took
-// after all. A few calls for nothing are allowed: the call for room that was used since may come late.
+// full expects that a link which stays full stops calling its writer, and returns how many bytes it
+// took after all. A few calls for nothing are allowed: the call for room that was used since may
+// come late.
 func (e *env) full(l link.Link) (taken int64) {
 	e.Helper()
 	for range 20 {

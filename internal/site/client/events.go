@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -33,8 +33,8 @@ func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
 	return b
 }
 
-// failure makes a failure of a report. The report says how long ago the proc ended, not when, since the
-// clocks of two hosts differ.
+// failure makes a failure of a report. The report says how long ago the proc ended, not when, since
+// the clocks of two hosts differ.
 func (r *hostReport) failure(now time.Time) *ending.Failure {
 	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Precedence: r.Weight, Proc: r.Proc}
 	if r.Ago > 0 {
@@ -62,7 +62,7 @@ func (e events) Fails(host int, b []byte) {
 	if f := r.failure(time.Now()); !r.Late {
 		e.o.End.Fail(f)
 	} else {
-		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.Late(f) }) // that host has logged it, and its log is printed here
+		e.o.End.Report(func(_ time.Time, e *ending.Ending) { e.ReportLate(f) }) // that host has logged it, and its log is printed here
 	}
 }
 

@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func signalWhileHostsConnect(t *testing.T) {
 		Redirects: [2]*Redirect{NewRedirect(io.Discard), NewRedirect(io.Discard)},
 	}
 	o.End, _ = lifetime.New(t.Context())
-	o.Place()
+	o.KeepOwnHost()
 	began, over := make(chan struct{}), make(chan struct{})
 	var signals sync.WaitGroup
 	signals.Go(func() {
@@ -63,8 +63,8 @@ func signalWhileHostsConnect(t *testing.T) {
 	o.End.Close()
 }
 
-// TestEngineLosesAHost: what the engine sees of a host ends the job, unless the site goes on without its hosts: then
-// it means nothing, as the host may have finished.
+// TestEngineLosesAHost: what the engine sees of a host ends the job, unless the site goes on
+// without its hosts: then it means nothing, as the host may have finished.
 func TestEngineLosesAHost(t *testing.T) {
 	for _, goesOn := range []bool{false, true} {
 		job := config.Default(1, []string{"/bin/true"}, nil)

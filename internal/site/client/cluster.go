@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"cmp"
@@ -66,9 +66,9 @@ const (
 	earlier    = 2 * time.Second // hosts are reported missing this long before the server misses their site
 )
 
-// signsOfLife says how often the hosts of a site give a sign of life, and after which silence one of
-// them is lost: early enough that all have ended when the job's limit for that is over, and after three
-// signs that may be late.
+// signsOfLife says how often the hosts of a site give a sign of life, and after which silence one
+// of them is lost: early enough that all have ended when the job's limit for that is over, and
+// after three signs that may be late.
 func signsOfLife(job *config.Job) (beat, silence time.Duration) {
 	limit := routes.SilenceLimit(job)
 	return limit / 5, limit * 4 / 5
@@ -96,8 +96,8 @@ type Cluster struct {
 
 	StopSpawned func() // ends all that was spawned at this host
 
-	// ContinueWithout, if not nil, makes a job continue without hosts of the site that are lost for f, once
-	// SurviveLosses was called. If it is nil, their loss ends the job.
+	// ContinueWithout, if not nil, makes a job continue without hosts of the site that are lost for f,
+	// once SurviveLosses was called. If it is nil, their loss ends the job.
 	ContinueWithout func(hosts []int, f *ending.Failure)
 	survives        atomic.Bool
 
@@ -118,8 +118,8 @@ type Cluster struct {
 	missing []int // hosts that the head waits for
 }
 
-// Place reduces the routes' site to the host that runs here.
-func (o *Cluster) Place() {
+// KeepOwnHost reduces the routes' site to the host that runs here.
+func (o *Cluster) KeepOwnHost() {
 	o.over, o.closed, o.signals = make(chan struct{}), make(chan struct{}), make(chan syscall.Signal, maxSignals)
 	o.Routes.Site.Hosts = o.Hosts[o.Self : o.Self+1 : o.Self+1]
 	o.Routes.HostsBefore = o.Self
@@ -186,7 +186,7 @@ func (o *Cluster) open(ctx context.Context) error {
 		o.Fault = err
 	}
 	c := cluster.Config{
-		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.Fan}, Self: o.Self, Name: o.name,
+		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.DefaultFan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(), Plugins: lockedPlugins(o),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener, Ports: o.Routes.Site.Ports,
 		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
@@ -266,8 +266,8 @@ func (o *Cluster) remedy(and string) string {
 	return "run impi-node there with the same file" + and
 }
 
-// writerTo makes writers for the output of other hosts. Output of a spawned world comes by the site's
-// own hosts, so it is discarded here.
+// writerTo makes writers for the output of other hosts. Output of a spawned world comes by the
+// site's own hosts, so it is discarded here.
 func (o *Cluster) writerTo(out *launch.Output) func() io.Writer {
 	if o.Spawned != "" {
 		return func() io.Writer { return io.Discard }
@@ -278,7 +278,7 @@ func (o *Cluster) writerTo(out *launch.Output) func() io.Writer {
 // seeks says which host this one waits for before it has a place in the tree.
 func (o *Cluster) seeks() string {
 	if host := int(o.sought.Load()); host != 0 {
-		return fmt.Sprintf("host %s, which connects this one to the head, as the site has more than %d hosts", o.name(host), membership.Fan)
+		return fmt.Sprintf("host %s, which connects this one to the head, as the site has more than %d hosts", o.name(host), membership.DefaultFan)
 	}
 	return "the head of the site at " + o.Head
 }
@@ -301,7 +301,8 @@ func (o *Cluster) hearEngine() {
 	}
 }
 
-// SurviveLosses allows a site that can continue without lost hosts to do so from now on. o may be nil.
+// SurviveLosses allows a site that can continue without lost hosts to do so from now on. o may be
+// nil.
 func SurviveLosses(o *Cluster) {
 	if tree := o.connected(); tree != nil && o.ContinueWithout != nil {
 		o.survives.Store(true)
@@ -384,7 +385,7 @@ func whatOfMissing(o *Cluster) string {
 	}
 	var silent []int
 	for _, host := range o.waits() {
-		if !o.tree.Load().ReachedBy(host) {
+		if !o.tree.Load().HasConnected(host) {
 			silent = append(silent, host)
 		}
 	}

@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // counts are how many procs the hosts of a site have. Where the file says "auto", each host's own
 // node knows that, and all must know it before procs start, which are numbered over all hosts.
 type counts struct {
-	procs []int // by host; set by Place and Count
+	procs []int // by host; set by KeepOwnHost and Count
 
 	mu    sync.Mutex
 	told  *membership.Counts // at the head
@@ -74,7 +74,7 @@ func (o *Cluster) answerCount(ctx context.Context, question []byte) []byte {
 	c := &o.count
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.told.Take(question); err != nil {
+	if err := c.told.Add(question); err != nil {
 		return []byte(err.Error())
 	}
 	if c.told.Complete() {

@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // joinWithOthers takes the site through startup: the head for all hosts.
-func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) error {
+func (m *Client) joinWithOthers(ctx context.Context, own startup.ClientConfig) error {
 	part, err := cluster.EncodePart(own.Hosts[0])
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (m *Member) joinWithOthers(ctx context.Context, own startup.ClientConfig) e
 
 // together is joinWithOthers for a host with a part, which is empty if its procs have all ended
 // without being in MPI.
-func (m *Member) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
+func (m *Client) together(ctx context.Context, part []byte, own startup.ClientConfig) error {
 	o := m.Cluster
 	if !o.IsHead() {
 		defer report.LogWait(m.Log, m.Deadline, func() string { return "the other hosts of the site, and the other sites" })()
@@ -69,7 +69,7 @@ var ErrWithoutMPI = errors.New("no proc has called MPI Init")
 
 // JoinWithoutMPI is Join for a node whose procs have all ended with status 0 without a call of
 // Init. It returns ErrWithoutMPI if all procs of all other hosts have, too.
-func (m *Member) JoinWithoutMPI(ctx context.Context) error {
+func (m *Client) JoinWithoutMPI(ctx context.Context) error {
 	if m.Cluster == nil {
 		return ErrWithoutMPI
 	}

@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -75,8 +75,8 @@ func (o *Cluster) AnswerBy(about Topic, f func(ctx context.Context, question []b
 	o.answer[about].Store(&f)
 }
 
-// KeepParents keeps the hosts above this one running until its result is called, for procs that outlive
-// the job.
+// KeepParents keeps the hosts above this one running until its result is called, for procs that
+// outlive the job.
 func (o *Cluster) KeepParents() (leave func()) {
 	if tree := o.connected(); tree != nil {
 		return tree.KeepParents()
@@ -109,8 +109,8 @@ func (o *Cluster) Stop() {
 	}
 }
 
-// Late reports to the head that a proc failed after its Finalize.
-func (o *Cluster) Late(f *ending.Failure) {
+// ReportLate reports to the head that a proc failed after its Finalize.
+func (o *Cluster) ReportLate(f *ending.Failure) {
 	if tree := o.connected(); tree != nil && !o.IsHead() {
 		tree.Fail(reportOf(f, true, time.Now()))
 	}

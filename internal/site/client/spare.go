@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // JoinSpare gets the job of a spare site from its server, however long the job's sites take to
 // meet. Other hosts of the site than its head get only the job's token: there job is nil.
-func (m *Member) JoinSpare(ctx context.Context) (job *startup.Job, token dynamic.Token, err error) {
+func (m *Client) JoinSpare(ctx context.Context) (job *startup.Job, token dynamic.Token, err error) {
 	o := m.Cluster
 	if !o.IsHead() {
 		b, err := o.tree.Load().Report(ctx, []byte{1})
@@ -39,7 +39,7 @@ func (m *Member) JoinSpare(ctx context.Context) (job *startup.Job, token dynamic
 
 // AwaitHead waits, at another host of a spare site than its head, until the head reports that the
 // job is over.
-func (m *Member) AwaitHead(ctx context.Context) error {
+func (m *Client) AwaitHead(ctx context.Context) error {
 	select {
 	case <-m.Cluster.over:
 		return nil
@@ -48,10 +48,10 @@ func (m *Member) AwaitHead(ctx context.Context) error {
 	}
 }
 
-// HearServer reports to a spare site how the job's server ends the job: said gets the failure, or
-// nil if the job went well. lost is called instead if the server is lost. HearServer returns when
-// one of them was called, or the site has left.
-func (m *Member) HearServer(said func(*ending.Failure), lost func(why string)) {
+// AwaitServerEnd reports to a spare site how the job's server ends the job: said gets the failure,
+// or nil if the job went well. lost is called instead if the server is lost. AwaitServerEnd returns
+// when one of them was called, or the site has left.
+func (m *Client) AwaitServerEnd(said func(*ending.Failure), lost func(why string)) {
 	select {
 	case <-m.left:
 		return
@@ -70,4 +70,4 @@ func (m *Member) HearServer(said func(*ending.Failure), lost func(why string)) {
 
 // LeaveSpare ends the connection of a spare site with its server: the job is over, or continues
 // without the site.
-func (m *Member) LeaveSpare() { m.leaving.Do(func() { close(m.left) }) }
+func (m *Client) LeaveSpare() { m.leaving.Do(func() { close(m.left) }) }

@@ -14,15 +14,15 @@ import (
 	"github.com/openimpi/impi/core/spawn"
 )
 
-type place struct {
+type hostClaim struct {
 	claim
 	at int
 }
 
-// piece is what one host of the site, this one or another, starts of a world for a proc of this
+// hostPart is what one host of the site, this one or another, starts of a world for a proc of this
 // node, or for another site that has asked this node.
-type piece struct {
-	place
+type hostPart struct {
+	hostClaim
 	spawner *Spawner
 	part    *spawn.Part
 	of      *world          // nil: another site's world
@@ -36,11 +36,11 @@ type piece struct {
 	outcome ending.Outcome // valid when gone is closed
 }
 
-func (h *piece) here() bool { return h.spawner.runs(h.at) }
+func (h *hostPart) here() bool { return h.spawner.runs(h.at) }
 
-// ask asks the piece's host. If that is this node, the end of the piece's context does not
+// ask asks the host. If that is this node, the end of the part's context does not
 // interrupt it.
-func (h *piece) ask(e *hostRequest) (result, error) {
+func (h *hostPart) ask(e *hostRequest) (result, error) {
 	e.Claim, e.At = h.claim, h.at
 	if h.here() {
 		return h.spawner.do(context.WithoutCancel(h.ctx), e), nil
@@ -49,10 +49,10 @@ func (h *piece) ask(e *hostRequest) (result, error) {
 }
 
 // prepare has the host look for the programs. begin or end must be called afterwards.
-func (h *piece) prepare() *spawn.Refusal {
+func (h *hostPart) prepare() *spawn.Refusal {
 	d := h.spawner
 	d.mu.Lock()
-	d.pieces[h.place] = h
+	d.hostParts[h.hostClaim] = h
 	d.mu.Unlock()
 	a, err := h.ask(&hostRequest{Do: doPrepare, Part: h.part, Elsewhere: h.of == nil})
 	if err != nil {
@@ -68,7 +68,7 @@ func (h *piece) prepare() *spawn.Refusal {
 
 // begin has the host start its procs. The first of several hosts returns the address where it
 // accepts the others.
-func (h *piece) begin(s start) (head string, err error) {
+func (h *hostPart) begin(s start) (head string, err error) {
 	a, err := h.ask(&hostRequest{Do: doBegin, Start: &s})
 	if err == nil && a.Refused != nil {
 		err = a.Refused
@@ -80,9 +80,9 @@ func (h *piece) begin(s start) (head string, err error) {
 	return a.Head, err
 }
 
-// settled waits until the procs are in Init. If they are not, it says why, and which proc of the client
-// is to blame, if one is.
-func (h *piece) settled() (r *spawn.Refusal, proc int) {
+// settled waits until the procs are in Init. If they are not, it says why, and which proc of the
+// client is to blame, if one is.
+func (h *hostPart) settled() (r *spawn.Refusal, proc int) {
 	for {
 		a, err := h.ask(&hostRequest{Do: doSettled, what: h.what})
 		switch {
@@ -97,7 +97,7 @@ func (h *piece) settled() (r *spawn.Refusal, proc int) {
 
 // end ends what has begun or was prepared. Other hosts hear of the end of a world whose procs are
 // in Init from its server.
-func (h *piece) end(f *ending.Failure) {
+func (h *hostPart) end(f *ending.Failure) {
 	if !h.here() && h.over.Swap(true) {
 		return
 	}
@@ -111,9 +111,9 @@ func (h *piece) end(f *ending.Failure) {
 	}
 }
 
-// isGone is called when nothing of the piece is left. f is the failure that its host reports, nil if
+// isGone is called when nothing of the part is left. f is the failure that its host reports, nil if
 // it has ended well.
-func (h *piece) isGone(f *failed) {
+func (h *hostPart) isGone(f *failed) {
 	h.once.Do(func() {
 		h.outcome = f.outcome()
 		close(h.gone)
@@ -121,9 +121,9 @@ func (h *piece) isGone(f *failed) {
 	h.forget()
 }
 
-// whyGone returns how a piece of another host has ended, as that host reports. It waits for the
+// whyGone returns how the part of another host has ended, as that host reports. It waits for the
 // report for at most limit; without one the outcome is zero.
-func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
+func (h *hostPart) whyGone(limit time.Duration) (o ending.Outcome) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
@@ -134,42 +134,42 @@ func (h *piece) whyGone(limit time.Duration) (o ending.Outcome) {
 	}
 }
 
-func (d *Spawner) pieceAt(at place) *piece {
+func (d *Spawner) hostPartOf(at hostClaim) *hostPart {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.pieces[at]
+	return d.hostParts[at]
 }
 
-// forget is for a piece that nobody asks about any more.
-func (h *piece) forget() {
+// forget is for a part that nobody asks about any more.
+func (h *hostPart) forget() {
 	h.spawner.mu.Lock()
 	defer h.spawner.mu.Unlock()
-	delete(h.spawner.pieces, h.place)
+	delete(h.spawner.hostParts, h.hostClaim)
 }
 
-func (h *piece) unreached(err error) *spawn.Refusal {
+func (h *hostPart) unreached(err error) *spawn.Refusal {
 	return h.part.Commands[0].Refuse(fmt.Sprintf("host %s of site %s cannot start it: %v", h.name(), h.spawner.Routes.Site.Name, err))
 }
 
-func (h *piece) name() config.Host { return h.spawner.hosts()[h.at] }
+func (h *hostPart) name() config.Host { return h.spawner.hosts()[h.at] }
 
-// pieces are what the hosts of this site start of a world, in the order of the new ranks.
-type pieces []*piece
+// hostParts are what the hosts of this site start of a world, in the order of the new ranks.
+type hostParts []*hostPart
 
-// reserve gets slots for a part of a world and has its hosts prepare it; of is nil if another site asks
-// for it. The pieces must be begun or ended.
-func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, of *world) (all pieces, a spawn.Reply) {
+// reserve gets slots for a part of a world and has its hosts prepare it; of is nil if another site
+// asks for it. The host parts must be begun or ended.
+func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, of *world) (all hostParts, a spawn.Reply) {
 	g, r := d.claimSlots(ctx, wanted, hosts)
 	if r != nil {
 		return nil, spawn.Reply{Refused: r}
 	}
-	for i := range g.pieces {
-		x := &g.pieces[i]
-		all = append(all, &piece{place: place{g.claim, x.Host}, spawner: d, part: x.Of(wanted), of: of, ctx: ctx, gone: make(chan struct{})})
+	for i := range g.hostParts {
+		x := &g.hostParts[i]
+		all = append(all, &hostPart{hostClaim: hostClaim{g.claim, x.Host}, spawner: d, part: x.CommandsOf(wanted), of: of, ctx: ctx, gone: make(chan struct{})})
 	}
 	refusals := make([]*spawn.Refusal, len(all))
-	all.each(func(i int, h *piece) { refusals[i] = h.prepare() })
-	var prepared pieces
+	all.each(func(i int, h *hostPart) { refusals[i] = h.prepare() })
+	var prepared hostParts
 	for i, h := range all {
 		if refusals[i] == nil {
 			prepared = append(prepared, h)
@@ -187,7 +187,7 @@ func (d *Spawner) reserve(ctx context.Context, wanted *spawn.Part, hosts []int, 
 }
 
 // blame assigns a refusal to the command of the proc that is to blame.
-func (all pieces) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
+func (all hostParts) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
 	if r == nil || proc < 1 {
 		return r
 	}
@@ -202,8 +202,8 @@ func (all pieces) blame(r *spawn.Refusal, proc int) *spawn.Refusal {
 	return r
 }
 
-// each calls f for all pieces at the same time, and waits until all calls have returned.
-func (all pieces) each(f func(i int, h *piece)) {
+// each calls f for all host parts at the same time, and waits until all calls have returned.
+func (all hostParts) each(f func(i int, h *hostPart)) {
 	var wg sync.WaitGroup
 	for i, h := range all {
 		wg.Go(func() { f(i, h) })
@@ -212,7 +212,7 @@ func (all pieces) each(f func(i int, h *piece)) {
 }
 
 // begin has all begin, as one client of the world.
-func (all pieces) begin(s start) (err error) {
+func (all hostParts) begin(s start) (err error) {
 	if len(all) == 1 {
 		_, err = all[0].begin(s)
 		return err
@@ -231,7 +231,7 @@ func (all pieces) begin(s start) (err error) {
 		return err
 	}
 	errs := make([]error, len(all))
-	all[1:].each(func(i int, h *piece) {
+	all[1:].each(func(i int, h *hostPart) {
 		mine, s := x, s
 		mine.Self, s.Hosts = i+1, &mine
 		_, errs[i] = h.begin(s)
@@ -240,7 +240,7 @@ func (all pieces) begin(s start) (err error) {
 }
 
 // settled waits until the procs of all are in Init. If those of one are not, all end.
-func (all pieces) settled() *spawn.Refusal {
+func (all hostParts) settled() *spawn.Refusal {
 	answers := make(chan *spawn.Refusal, len(all))
 	for _, h := range all {
 		go func() { answers <- all.blame(h.settled()) }() // the world is followed, or ended, meanwhile
@@ -254,9 +254,9 @@ func (all pieces) settled() *spawn.Refusal {
 	return nil
 }
 
-func (all pieces) end(f *ending.Failure) { all.each(func(_ int, h *piece) { h.end(f) }) }
+func (all hostParts) end(f *ending.Failure) { all.each(func(_ int, h *hostPart) { h.end(f) }) }
 
-func (all pieces) here() (list pieces) {
+func (all hostParts) here() (list hostParts) {
 	for _, h := range all {
 		if h.here() {
 			list = append(list, h)
@@ -265,7 +265,7 @@ func (all pieces) here() (list pieces) {
 	return list
 }
 
-func (all pieces) awaitGone() {
+func (all hostParts) awaitGone() {
 	for _, h := range all.here() {
 		if h.begun {
 			<-h.gone
@@ -273,8 +273,8 @@ func (all pieces) awaitGone() {
 	}
 }
 
-// outcomes lists how the pieces have ended. told is what the world's server knows of that.
-func (all pieces) outcomes(server Server, limit time.Duration) (parts []ending.Outcome, told *ending.Failure) {
+// outcomes lists how the host parts have ended. told is what the world's server knows of that.
+func (all hostParts) outcomes(server Server, limit time.Duration) (parts []ending.Outcome, told *ending.Failure) {
 	for _, h := range all.here() {
 		<-h.gone
 		parts = append(parts, h.outcome)

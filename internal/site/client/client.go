@@ -1,6 +1,6 @@
-// Package member makes a site a client of its job's server: the site joins the job, hears from the
+// Package client makes a site a client of its job's server: the site joins the job, hears from the
 // server that the job has failed, tells the other sites of its own failure, and leaves in the end.
-package member
+package client
 
 import (
 	"cmp"
@@ -32,7 +32,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// Settings are what a member needs of its node.
+// Settings are what a client needs of its node.
 type Settings struct {
 	Routes   *routes.Table // its World is set when the site has joined
 	Site     *site.Site
@@ -47,8 +47,8 @@ type Settings struct {
 	OnDemand agent.OnDemand  // which channels are made on demand
 }
 
-// Member is a site as a client of its job's server.
-type Member struct {
+// Client is a site as a client of its job's server.
+type Client struct {
 	Settings
 	Server *server.Server // embedded in this node; nil if it runs elsewhere
 	Token  dynamic.Token  // that this site proposes for the job; no other site has it unless it was chosen
@@ -62,11 +62,11 @@ type Member struct {
 	leaving sync.Once
 }
 
-// New makes a member that has not joined.
-func New(s Settings) *Member { return &Member{Settings: s, left: make(chan struct{})} }
+// New makes a client that has not joined.
+func New(s Settings) *Client { return &Client{Settings: s, left: make(chan struct{})} }
 
 // Join performs startup for the site.
-func (m *Member) Join(ctx context.Context) error {
+func (m *Client) Join(ctx context.Context) error {
 	cfg, err := m.clientConfig()
 	if err != nil {
 		return err
@@ -77,14 +77,14 @@ func (m *Member) Join(ctx context.Context) error {
 	return m.joinServer(ctx, cfg)
 }
 
-func (m *Member) joinServer(ctx context.Context, cfg startup.ClientConfig) (err error) {
+func (m *Client) joinServer(ctx context.Context, cfg startup.ClientConfig) (err error) {
 	if m.Routes.World, err = m.meet(ctx, cfg); err == nil {
 		go m.hearServer()
 	}
 	return err
 }
 
-func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *startup.Job, err error) {
+func (m *Client) meet(ctx context.Context, cfg startup.ClientConfig) (job *startup.Job, err error) {
 	set, err := m.rendezvous()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (m *Member) meet(ctx context.Context, cfg startup.ClientConfig) (job *start
 
 // serverKnows returns the reason why a job failed before this site had joined it. The server tells
 // sites that have not joined only that the job has failed, but one of our own node can be asked.
-func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
+func (m *Client) serverKnows(ctx context.Context, told error) *ending.Failure {
 	if m.Server == nil || !errors.Is(told, startup.ErrFailed) {
 		return nil
 	}
@@ -129,8 +129,9 @@ func (m *Member) serverKnows(ctx context.Context, told error) *ending.Failure {
 	return nil
 }
 
-// untilOver returns a context that ends with ctx, and whose cause is the failure to tell other sites.
-func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func()) {
+// untilOver returns a context that ends with ctx, and whose cause is the failure to tell other
+// sites.
+func (m *Client) untilOver(ctx context.Context) (_ context.Context, stop func()) {
 	within, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	release := context.AfterFunc(ctx, func() {
 		if f := lifetime.FailureOf(ctx); f != nil {
@@ -144,7 +145,7 @@ func (m *Member) untilOver(ctx context.Context) (_ context.Context, stop func())
 
 // Renew makes the connection to the server again with the present certificates, if the job runs. It
 // returns false if the connection stays as it is.
-func (m *Member) Renew() bool {
+func (m *Client) Renew() bool {
 	select {
 	case <-m.Runs:
 		return m.session == nil || m.session.Renew()
@@ -154,10 +155,10 @@ func (m *Member) Renew() bool {
 }
 
 // Identity returns the site's certificate at its server, once it has joined; nil if it has none.
-func (m *Member) Identity() *rendezvous.Identity { return m.id }
+func (m *Client) Identity() *rendezvous.Identity { return m.id }
 
 // servers are the addresses at one of which the sites meet.
-func (m *Member) servers() (all []string) {
+func (m *Client) servers() (all []string) {
 	if m.Server != nil {
 		return []string{m.Server.Address().String()}
 	}
@@ -167,7 +168,7 @@ func (m *Member) servers() (all []string) {
 	return all
 }
 
-func (m *Member) rendezvous() (rendezvous.Settings, error) {
+func (m *Client) rendezvous() (rendezvous.Settings, error) {
 	own, err := server.OwnServerFor(m.Routes.Job, *m.Routes.Site, m.Server != nil, m.Log)
 	return rendezvous.Settings{
 		Own: own, Logger: m.Log.Named("startup"),
@@ -175,9 +176,9 @@ func (m *Member) rendezvous() (rendezvous.Settings, error) {
 	}, err
 }
 
-// hearServer reports the server's word that the job is over. If the server is lost, or has lost another
-// site, the job goes on once it runs.
-func (m *Member) hearServer() {
+// hearServer reports the server's word that the job is over. If the server is lost, or has lost
+// another site, the job goes on once it runs.
+func (m *Client) hearServer() {
 	for {
 		select {
 		case <-m.session.Lost():
@@ -195,7 +196,7 @@ func (m *Member) hearServer() {
 	}
 }
 
-func (m *Member) serverLost(err error) {
+func (m *Client) serverLost(err error) {
 	f := m.serverSaid(err)
 	x := m.loss(err)
 	if x.JobContinues() {
@@ -211,7 +212,7 @@ func (m *Member) serverLost(err error) {
 }
 
 // withSites replaces clients by names of sites in what the server said.
-func withSites(m *Member, said string) string { return ending.WithNames(said, m.Routes.ClientName) }
+func withSites(m *Client, said string) string { return ending.WithNames(said, m.Routes.ClientName) }
 
 // causeOf is why the server was lost, without what startup adds for a job that ends because of
 // that.
@@ -236,7 +237,7 @@ type serverLoss struct {
 }
 
 // Describe adds the job's server to d, once the site has joined.
-func (m *Member) Describe(d *links.Node) {
+func (m *Client) Describe(d *links.Node) {
 	if m.session == nil {
 		return // only the head is connected with the server
 	}
@@ -258,7 +259,7 @@ func (m *Member) Describe(d *links.Node) {
 // last to be connected.
 const runTime = 3 * time.Second
 
-func (m *Member) awaitRuns() bool {
+func (m *Client) awaitRuns() bool {
 	limit := time.NewTimer(runTime)
 	defer limit.Stop()
 	select {
@@ -272,14 +273,14 @@ func (m *Member) awaitRuns() bool {
 }
 
 // loss says how the connection to the server has ended, by err, after startup.
-func (m *Member) loss(err error) ending.ServerLoss {
+func (m *Client) loss(err error) ending.ServerLoss {
 	return ending.ServerLoss{
 		Err: err, Runs: true, ServerInJob: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
 		NoChannels: m.OnDemand == agent.Always, FailuresReported: startup.AllListFailVersion(m.Routes.World),
 	}
 }
 
-func (m *Member) clientConfig() (startup.ClientConfig, error) {
+func (m *Client) clientConfig() (startup.ClientConfig, error) {
 	site := *m.Routes.Site
 	p := site.Protocol
 	c := startup.ClientConfig{
@@ -315,7 +316,7 @@ func (m *Member) clientConfig() (startup.ClientConfig, error) {
 }
 
 // Resign reports to the other sites that the job has failed, unless the failure came from them.
-func (m *Member) Resign(f *ending.Failure) {
+func (m *Client) Resign(f *ending.Failure) {
 	m.leaving.Do(func() { close(m.left) })
 	if m.session != nil {
 		_ = m.session.Fail(f) // the session reports f
@@ -323,7 +324,7 @@ func (m *Member) Resign(f *ending.Failure) {
 }
 
 // Abandon leaves the job without a message, as the others continue without this site.
-func (m *Member) Abandon() {
+func (m *Client) Abandon() {
 	m.leaving.Do(func() { close(m.left) })
 	if m.session != nil {
 		m.session.Abandon()
@@ -332,7 +333,7 @@ func (m *Member) Abandon() {
 
 // Leave ends this site's part of a job that went well: once all hosts of the site have finished it
 // calls last. If the server is in this node, it then waits for the end of the whole job.
-func (m *Member) Leave(ctx context.Context, last func(context.Context) error) error {
+func (m *Client) Leave(ctx context.Context, last func(context.Context) error) error {
 	if m.Cluster != nil {
 		if err := m.Cluster.finish(ctx); err != nil {
 			return err
@@ -364,7 +365,7 @@ func (m *Member) Leave(ctx context.Context, last func(context.Context) error) er
 	}
 }
 
-func (m *Member) serverSaid(err error) *ending.Failure {
+func (m *Client) serverSaid(err error) *ending.Failure {
 	f := ending.ServerFailure(err, m.session != nil, m.Routes.ClientName)
 	if !f.Remote {
 		f.Text = fmt.Sprintf("site %s: %s", m.Routes.Site.Name, f.Text)

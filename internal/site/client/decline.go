@@ -1,4 +1,4 @@
-package member
+package client
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const declineTime = 2 * time.Second
 
 // Decline reports to the server that this site will not join, and why, unless the server need not
 // know. done is closed when this has succeeded or failed.
-func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
+func (m *Client) Decline(f *ending.Failure) (done <-chan struct{}) {
 	told := make(chan struct{})
 	s := m.Routes.Site.Server
 	if m.Routes.Site.Spare || !f.Declines(ending.FailedSite{
-		Joined: m.joined, Spawned: m.Spawned, Head: m.Cluster.IsHead(), ServesItself: s.Embedded && s.Clients == 1, Taken: addressTaken(f),
+		Joined: m.joined, Spawned: m.Spawned, Head: m.Cluster.IsHead(), ServesItself: s.Embedded && s.Clients == 1, AddressInUse: addressTaken(f),
 	}) {
 		close(told)
 		return told
@@ -57,7 +57,7 @@ func (m *Member) Decline(f *ending.Failure) (done <-chan struct{}) {
 	return told
 }
 
-func (m *Member) declineAt(ctx context.Context, set rendezvous.Settings, f *ending.Failure) {
+func (m *Client) declineAt(ctx context.Context, set rendezvous.Settings, f *ending.Failure) {
 	_, _, err := rendezvous.Join(ctx, set, startup.ClientConfig{
 		Rank: wire.ClientRank(m.Routes.Site.Client), Auth: server.AuthOf(m.Routes.Site.Auth), Limit: declineTime, Decline: f,
 	})
