@@ -36,6 +36,11 @@ func replaces(t *testing.T, name, flags string) (file string) {
 
 func TestSurvivorReplaces(t *testing.T) { survived(t, "6", replaces(t, "replace.hcl", `"-replace"`)) }
 
+// TestSurvivorInTheLastStep: who has all of the result waits for those that go on without the lost.
+func TestSurvivorInTheLastStep(t *testing.T) {
+	survived(t, "4", replaces(t, "last.hcl", `"-at", "2999"`))
+}
+
 // TestSurvivorReplacesTwice: one of those that were spawned is lost, too; those that are left, of
 // both worlds, spawn another one.
 func TestSurvivorReplacesTwice(t *testing.T) {

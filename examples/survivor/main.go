@@ -2,14 +2,16 @@
 // lost meanwhile. The job file says survive = true, and the last site is lost in the middle of it:
 // its procs end themselves.
 //
-// Every few steps all procs keep a copy of the whole rod. Those that are left after a loss revoke
-// the communicator, so that all of them notice, make another one by Shrink, divide the rod among
-// themselves and go on from the last copy. With -replace they spawn as many procs as were lost
+// Every few steps all procs keep a copy of the whole rod. Those that notice a loss revoke the
+// communicator, so that all of them leave the computation, and all agree on whether it is done. If
+// not, they make another communicator by Shrink, divide the rod among themselves and go on from the
+// last copy. With -replace they spawn as many procs as were lost
 // first, with -spare NAME at a spare site of that name. With -twice one of those is lost later,
 // too, and replaced. The result is the same to the last bit, whoever has computed what.
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,20 +21,23 @@ import (
 )
 
 const (
-	cells  = 960  // of the rod
-	steps  = 3000 // in time
-	every  = 100  // steps between two copies
-	doomed = 1550 // the step before which a site is lost
-	again  = 2250 // the step before which a site that was spawned for it is lost
+	cells = 960  // of the rod
+	steps = 3000 // in time
+	every = 100  // steps between two copies
+	again = 2250 // the step before which a site that was spawned for it is lost
 )
 
 var (
+	doomed  = flag.Int64("at", 1550, "the step before which the last site is lost")
 	replace = flag.Bool("replace", false, "spawn procs for those that are lost")
 	twice   = flag.Bool("twice", false, "lose one of the spawned procs, too")
 	spare   = flag.String("spare", "", "the spare site at which -replace spawns; empty: those that are left share their machine")
 )
 
-var errResult = errors.New("wrong result")
+var (
+	errResult = errors.New("wrong result")
+	errOthers = errors.New("others have noticed a loss")
+)
 
 // state is a copy of the rod at a step. All procs have one, but not all have the latest.
 type state struct {
@@ -61,34 +66,54 @@ func run() error {
 		team, err = join(parent, true)
 	}
 	for err == nil {
-		err = s.share(team)
-		if err == nil {
-			err = s.compute(team)
+		why := s.share(team)
+		if why == nil {
+			why = s.compute(team)
 		}
-		if err == nil {
+		done, err := allDone(team, why)
+		switch {
+		case err != nil:
+			return err
+		case done:
 			return s.report(team)
 		}
-		if team, err = rescue(team, err); err != nil {
+		if team, err = rescue(team, why); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-// rescue makes a team of those that are left, after an error that a loss explains.
+// allDone reports whether all members that are left have computed to the end. Of a loss in the last
+// step some may not notice anything, and others need them to go on. why is what has kept this
+// member from the end, nil if nothing has; if it is not a loss it is returned.
+func allDone(team *mpi.Comm, why error) (bool, error) {
+	done := int32(1)
+	switch {
+	case errors.Is(why, mpi.ErrProcFailed), errors.Is(why, mpi.ErrRevoked):
+		done = 0
+		if err := team.Revoke(); err != nil { // the others may wait for procs that live
+			return false, err
+		}
+	case why != nil:
+		return false, why
+	}
+	all, err := team.Agree(done)
+	if err != nil && !errors.Is(err, mpi.ErrProcFailed) { // all get the same answer after a loss, too
+		return false, err
+	}
+	return all == 1, nil
+}
+
+// rescue makes a team of those that are left. why is what this member has noticed of the loss, if
+// anything.
 func rescue(team *mpi.Comm, why error) (*mpi.Comm, error) {
-	if !errors.Is(why, mpi.ErrProcFailed) && !errors.Is(why, mpi.ErrRevoked) {
-		return nil, why
-	}
-	if err := team.Revoke(); err != nil { // the others may wait for procs that live
-		return nil, err
-	}
 	left, err := team.Shrink()
 	if err != nil {
 		return nil, err
 	}
 	if left.Rank() == 0 {
-		fmt.Printf("survivor: %d of %d procs are left: %v\n", left.Size(), team.Size(), why)
+		fmt.Printf("survivor: %d of %d procs are left: %v\n", left.Size(), team.Size(), cmp.Or(why, errOthers))
 	}
 	lost := team.Size() - left.Size()
 	if err := team.Free(); err != nil || !*replace {
@@ -154,7 +179,7 @@ func (s *state) compute(team *mpi.Comm) error {
 	}
 	old, now := append([]float64(nil), s.rod...), append([]float64(nil), s.rod...)
 	for step := s.step; step < steps; step++ {
-		if step == doomed && lost() || step == again && s.lostAgain() {
+		if step == *doomed && lost() || step == again && s.lostAgain() {
 			os.Exit(3)
 		}
 		for i := max(first, 1); i < min(end, cells-1); i++ {
@@ -211,7 +236,7 @@ func lost() bool {
 
 // lostAgain reports whether this proc is the one of those that were spawned first which is lost.
 func (s *state) lostAgain() bool {
-	return *twice && s.spawned && s.since < doomed && mpi.World().Rank() == 0
+	return *twice && s.spawned && s.since < *doomed && mpi.World().Rank() == 0
 }
 
 func (s *state) report(team *mpi.Comm) error {
