@@ -250,8 +250,8 @@ func TestMachineLost(t *testing.T) {
 	}
 }
 
-// TestCommandsOfOneMachine: links and reload, on a machine that is not the head, are for all
-// machines of its site, and for those alone.
+// TestCommandsOfOneMachine: on a machine that is not the head, links has all machines of both sites,
+// and reload is for those of its own site alone.
 func TestCommandsOfOneMachine(t *testing.T) {
 	file, machines := machineJob(t, "")
 	nodes := startOn(t, file, "block", machines)
@@ -265,7 +265,7 @@ func TestCommandsOfOneMachine(t *testing.T) {
 		t.Fatalf("status %d, %v\n%s%s", status, err, out, errs)
 	}
 	alpha, beta := got.Jobs[0].Sites[0], got.Jobs[0].Sites[1]
-	if len(alpha.Nodes) != 3 || len(alpha.Ranks) != 6 || len(alpha.Agents) != 3 || !alpha.Here || beta.Here || len(beta.Nodes) != 0 {
+	if len(alpha.Nodes) != 3 || len(alpha.Ranks) != 6 || len(alpha.Agents) != 3 || !alpha.Here || beta.Here || len(beta.Nodes) != 3 || len(beta.Ranks) != 6 {
 		t.Errorf("%+v\n%+v", alpha, beta)
 	}
 	for i, n := range alpha.Nodes {

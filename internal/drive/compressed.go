@@ -34,8 +34,8 @@ func (c *compressed) RTT() (time.Duration, bool) {
 	return 0, false
 }
 
-// Made returns the value of the resumable link's Made.
-func (c *compressed) Made() int { return c.resumable.LowerLinks() }
+// LowerLinks returns the value of the resumable link's Made.
+func (c *compressed) LowerLinks() int { return c.resumable.LowerLinks() }
 
 // Pump calls the resumable link's Pump.
 func (c *compressed) Pump() { c.resumable.Pump() }

@@ -9,8 +9,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Loads reports whether this build of the program can load a site's MPI.
-const Loads = false
+// CanLoad reports whether this build of the program can load a site's MPI.
+const CanLoad = false
 
 // Library is the MPI library of the site, which this build cannot load.
 type Library struct {
@@ -41,5 +41,5 @@ func (*Library) test(request) (bool, error)                            { return 
 func (*Library) failure(int32) error                                   { return ErrNoLibrary }
 func (*Library) beginShorts() carrier                                  { return nil }
 
-// Shorts returns nothing to call.
-func (*Library) Shorts() link.CarrierCalls { return link.CarrierCalls{} }
+// ShortMessageCalls returns nothing to call.
+func (*Library) ShortMessageCalls() link.CarrierCalls { return link.CarrierCalls{} }

@@ -147,7 +147,7 @@ func (c *cutter) Ended(*kernel.End) {}
 // the greeting that makes it is not repeated.
 func (x *resumed) up() bool {
 	for i, e := range x.ends {
-		if e.link == nil || e.link.Made() == 0 || e.link.Handle() != x.lower.Ends[i].Handle() {
+		if e.link == nil || e.link.LowerLinks() == 0 || e.link.Handle() != x.lower.Ends[i].Handle() {
 			return false
 		}
 	}
@@ -217,8 +217,8 @@ func (x *resumed) watch(l link.Link, me int) link.Link {
 	return x.ends[me].link
 }
 
-// Made returns how many lower links both ends have used.
-func (e *watched) Made() int { return e.Link.(interface{ Made() int }).Made() }
+// LowerLinks returns how many lower links both ends have used.
+func (e *watched) LowerLinks() int { return e.Link.(interface{ LowerLinks() int }).LowerLinks() }
 
 // Send is called by the user.
 func (e *watched) Send(batch [][]byte) (int, error) {
