@@ -261,14 +261,14 @@ func TestNativeLauncherIsNotThere(t *testing.T) {
 func TestNativeStartTakesTooLong(t *testing.T) {
 	job := testJob("waits elsewhere", 2)
 	fakeSite(t, job, 0, "well")
-	job.Limits.Start, job.Limits.Stop = 3*time.Second, 100*time.Millisecond
+	job.Limits.Start, job.Limits.Stop = 8*time.Second, 100*time.Millisecond
 	all := start(t, job)
 	var procs []int
 	for rank := range 2 {
 		procs = append(procs, launchtest.Pidfd(t, all[0].out.Number(t, fmt.Sprintf("[alpha] rank %d pid ", rank))))
 	}
 	f := end(all)[0]
-	if f == nil || f.Text != "site alpha: 3s passed while waiting for MPI Init of the procs that mpirun starts: 0 of 2 are there" || f.Status != ending.StatusTimeout {
+	if f == nil || f.Text != "site alpha: 8s passed while waiting for MPI Init of the procs that mpirun starts: 0 of 2 are there" || f.Status != ending.StatusTimeout {
 		t.Errorf("%+v", f)
 	}
 	for _, fd := range procs {
