@@ -161,8 +161,15 @@ func (s *siteDraft) site() {
 func metricsOf(s *siteDraft) {
 	own, shared := s.layers("metrics")
 	fill(&s.Metrics, own, shared)
-	if in := cmp.Or(own, shared); in != nil {
-		s.Metrics.Pos = in.at("listen")
+	from := own
+	if !own.has("listen") {
+		from = shared
+	}
+	switch in := cmp.Or(own, shared); {
+	case from.has("listen"):
+		s.Metrics.Pos = from.at("listen")
+	case in != nil:
+		s.fault(in.pos, "metrics of site "+quote(s.Name)+" has no listen", `add listen = "127.0.0.1:9464"`)
 	}
 }
 

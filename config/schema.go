@@ -110,7 +110,7 @@ var blockLog = &blockSpec{name: "log", attrs: []attrSpec{
 }}
 
 var blockMetrics = &blockSpec{name: "metrics", attrs: []attrSpec{
-	{name: "listen", kind: metricsAt(), required: true},
+	{name: "listen", kind: metricsAt()},
 	{name: "calls", kind: truth()},
 }}
 

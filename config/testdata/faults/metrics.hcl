@@ -4,7 +4,7 @@ job {
   auth "none" {}
 }
 
-metrics {}
+metrics { calls = true }
 
 site "alpha" {
   client = 0
@@ -47,4 +47,13 @@ site "delta" {
   }
   program { command = ["true"] }
   metrics { listen = "0.0.0.0:9464" }
+}
+
+site "epsilon" {
+  client = 4
+  host {
+    address = "127.0.0.5"
+    procs   = 1
+  }
+  program { command = ["true"] }
 }
