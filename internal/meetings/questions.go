@@ -51,7 +51,7 @@ func (n *Node[P, C, L]) ask(x question[P, C]) {
 	q, pair := qs.of[card], x.dial.Pair
 	switch phase := n.Links.Pairs.Phase(pair); {
 	case phase == dynamic.Dialling || phase == dynamic.Yielding:
-		n.Links.Ask(pair, x.x) // there is a search, though perhaps not for a question
+		n.Links.Ask(pair, x.x) // it is dialled, though perhaps for messages
 	case !slices.ContainsFunc(q.waiting, func(y question[P, C]) bool { return y.dial.Pair == pair }):
 		q.waiting = append(q.waiting, x)
 	}
