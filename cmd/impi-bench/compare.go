@@ -45,7 +45,7 @@ func compare(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	if o.ofSite() {
-		o.crowded(runtime.NumCPU())
+		o.oversubscribed(runtime.NumCPU())
 	}
 	for i, n := range o.ranks {
 		o.procs = n

@@ -139,7 +139,7 @@ func (l *Link) arrived(a *arrival) error {
 		l.queued(piece{size: len(b), after: after, buf: b, at: prefixSize, held: none, number: none})
 	case tagEnd:
 		l.eof, l.last = true, after
-	case tagCredit:
+	case tagAllowance:
 	default:
 		return fmt.Errorf("%w: rank %d of the site has sent a message of kind %d", ErrFailed, l.to, kind)
 	}

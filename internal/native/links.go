@@ -38,10 +38,10 @@ type arrival struct {
 // The messages of the stream, by the lowest bits of their tags. Each but a long one begins with a
 // prefix.
 const (
-	tagChunk  = 1 + iota // bytes of the stream
-	tagLong              // bytes of the stream, without a prefix, straight from the sender's buffer to the receiver's
-	tagCredit            // only a prefix
-	tagEnd               // only a prefix: the stream has ended
+	tagChunk     = 1 + iota // bytes of the stream
+	tagLong                 // bytes of the stream, without a prefix, straight from the sender's buffer to the receiver's
+	tagAllowance            // only a prefix
+	tagEnd                  // only a prefix: the stream has ended
 
 	tagKinds  = 1<<3 - 1
 	tagShorts = 1 << 13 // the sender takes short messages; 1<<3 and 1<<12 meant those of other forms

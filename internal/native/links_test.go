@@ -346,8 +346,8 @@ func TestBadMessages(t *testing.T) {
 	}{
 		"no prefix":    {put(tagChunk, 1, 2), "kind 1 with 2 bytes"},
 		"unknown":      {put(tagKinds, make([]byte, prefixSize)...), "kind 7"},
-		"credit":       {put(tagCredit, 1, 0, 0, 0, 0, 0, 0, 0), "has taken 1 messages, and 0 were under way"},
-		"much credit":  {put(tagCredit, 255, 255, 255, 255, 0, 0, 0, 0), "has taken 4294967295 messages"},
+		"credit":       {put(tagAllowance, 1, 0, 0, 0, 0, 0, 0, 0), "has taken 1 messages, and 0 were under way"},
+		"much credit":  {put(tagAllowance, 255, 255, 255, 255, 0, 0, 0, 0), "has taken 4294967295 messages"},
 		"long chunk":   {put(tagChunk, make([]byte, chunkSize+1)...), "kind 1 with 4033 bytes"},
 		"endless long": {put(tagLong, make([]byte, maxLong+1)...), "kind 2 with 1048577 bytes"},
 		"of nobody": {func(n *network) {

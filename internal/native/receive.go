@@ -178,6 +178,6 @@ func (l *Link) took() {
 		return
 	}
 	if b, err := l.set.chunk(); err == nil {
-		l.launch(tagCredit, b[:prefixSize], b)
+		l.launch(tagAllowance, b[:prefixSize], b)
 	}
 }

@@ -92,7 +92,7 @@ func (l *Link) TakeFastBoxes() bool {
 	l.set.shorts.attach(x)
 	x.bytes.Store(l.come)
 	if c, err := l.set.chunk(); err == nil {
-		l.launch(tagCredit, c[:prefixSize], c)
+		l.launch(tagAllowance, c[:prefixSize], c)
 	}
 	return true
 }

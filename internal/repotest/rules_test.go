@@ -68,14 +68,14 @@ var examples = map[string][]example{
 	},
 	"words": {
 		{"good", map[string]string{
-			"docs/glossary.md": "`link`\n\n## Words of no name\n\nNot `hall` and `guest`.\n\n## More\n\n`port`\n",
+			"docs/glossary.md": "`link`\n\n| **port** | Has a `number`. | port |\n\n## Words of no name\n\nNot `hall` and `guest`.\n\n## More\n\n`port`\n",
 			"core/p/a.go":      "package p\ntype Link struct{ hallway, Port int }\nfunc Shallow() { hallway = 1; x.vigil = 2 }\n",
 			"core/p/a_test.go": "package p\ntype Hall int\n",
 		}, nil},
 		{"bad", map[string]string{
-			"docs/glossary.md": "## Words of no name\n\nNot `hall` and\n`vigil`.\n",
-			"core/p/a.go":      "package p\ntype Halls struct{ ofVigil int }\nfunc (h Halls) HTTPHall() { vigil := 1; _ = vigil }\nfunc f(hall int) { for vigil := range 3 { var x, halls int } }\n",
-		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: ofVigil has", "core/p/a.go:3: HTTPHall has", "core/p/a.go:3: vigil has", "core/p/a.go:4: hall has", "core/p/a.go:4: halls has", "core/p/a.go:4: vigil has"}},
+			"docs/glossary.md": "| **oath** | A word. | x, `pact` |\n\n## Words of no name\n\nNot `hall` and\n`vigil`.\n",
+			"core/p/a.go":      "package p\ntype Halls struct{ ofVigil, pact int }\nfunc (h Halls) HTTPHall() { vigil := 1; _ = vigil }\nfunc f(hall int) { for vigil := range 3 { var x, halls int } }\n",
+		}, []string{"core/p/a.go:2: Halls has the word halls", "core/p/a.go:2: ofVigil has", "core/p/a.go:2: pact has", "core/p/a.go:3: HTTPHall has", "core/p/a.go:3: vigil has", "core/p/a.go:4: hall has", "core/p/a.go:4: halls has", "core/p/a.go:4: vigil has"}},
 		{"no list", one("docs/glossary.md", "words\n"), []string{"docs/glossary.md:1: it has no list"}},
 	},
 	"transport-names": {
@@ -236,13 +236,13 @@ var examples = map[string][]example{
 	},
 	"map": {
 		{"good", map[string]string{
-			"core/a/a.go": "package a", "core/a/b/b.go": "package b", "internal/site/x/x.go": "package x", "internal/t/t_test.go": "package t",
-			"docs/architecture.md": "# A\n\n## The map\n\n| `core/a` | it |\n| `internal/site`, `x` | it |\n\n## More\n",
+			"core/a/a.go": "package a", "core/a/b/c/c.go": "package c", "core/a/atest/b.go": "package atest", "internal/site/x/x.go": "package x", "internal/t/t_test.go": "package t",
+			"docs/architecture.md": "# A\n\n## The map\n\n| `core/a` | it, with `b` |\n| `internal/site`, `x` | it |\n\n## More\n",
 		}, nil},
 		{"bad", map[string]string{
 			"core/a/a.go": "package a", "internal/c/d/d.go": "package d", "internal/site/x/x.go": "package x",
 			"docs/architecture.md": "`c` `x`\n\n## The map\n\n| `internal/site` | a |\n\n## More\n\n`core/a`\n",
-		}, []string{"core/a: the map in docs/architecture.md does not say", "internal/c: the map", "internal/site/x: the map"}},
+		}, []string{"core/a: the map in docs/architecture.md does not say", "internal/c: the map", "internal/c/d: the map", "internal/site/x: the map"}},
 		{"no map", one("docs/architecture.md", "# A\n"), []string{"docs/architecture.md: it has no section The map"}},
 		{"no page", one("core/a/a.go", "package a"), []string{"docs/architecture.md: this page"}},
 	},

@@ -17,8 +17,9 @@ var coded = regexp.MustCompile("`([a-z]+)`")
 // publishedWords are names with such a word that programs already use.
 var publishedWords = []string{"Guests"}
 
-// Words wants names without the words that the glossary rules out: under "Words of no name",
-// between backquotes. It looks at all names that are declared, exported or not, but not in tests.
+// Words wants names without the words that the glossary rules out: between backquotes in the column
+// "Not" of its tables, and under "Words of no name". It looks at all names that are declared,
+// exported or not, but not in tests.
 func Words(r *Repo) []Problem {
 	out := r.wordsOfNoName()
 	if len(out) == 0 {
@@ -49,8 +50,13 @@ func (r *Repo) wordsOfNoName() (words []string) {
 	if i < 0 {
 		return nil
 	}
-	_, list, _ := strings.Cut(string(r.Texts[i].Data), "## Words of no name\n")
+	tables, list, _ := strings.Cut(string(r.Texts[i].Data), "## Words of no name\n")
 	list, _, _ = strings.Cut(list, "\n## ")
+	for line := range strings.Lines(tables) {
+		if columns := strings.Split(line, "|"); len(columns) == 5 {
+			list += columns[3]
+		}
+	}
 	for _, m := range coded.FindAllStringSubmatch(list, -1) {
 		words = append(words, m[1])
 	}

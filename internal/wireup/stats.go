@@ -11,16 +11,16 @@ const MaxStats = 256
 
 // Stats is what a proc knows of its links at one moment.
 type Stats struct {
-	Budget  int64       `json:"budget_ns"` // time of polling, for each wait
-	Crowded bool        `json:"crowded,omitempty"`
-	Score   int         `json:"score,omitempty"` // the score of crowding, see package poll
-	State   string      `json:"state"`           // "polling", "asleep" or "computing"
-	Agent   LinkStats   `json:"agent"`
-	Links   []LinkStats `json:"links,omitempty"`
-	Counts  Counts      `json:"counts"`
-	Wait    *Wait       `json:"wait,omitempty"`    // what the proc waits for, if it is asleep in a call of MPI
-	Account *Account    `json:"account,omitempty"` // if the job counts; in the first record
-	More    bool        `json:"more,omitempty"`    // another record follows, with more Links
+	Budget         int64       `json:"budget_ns"` // time of polling, for each wait
+	Oversubscribed bool        `json:"crowded,omitempty"`
+	Score          int         `json:"score,omitempty"` // the score of crowding, see package poll
+	State          string      `json:"state"`           // "polling", "asleep" or "computing"
+	Agent          LinkStats   `json:"agent"`
+	Links          []LinkStats `json:"links,omitempty"`
+	Counts         Counts      `json:"counts"`
+	Wait           *Wait       `json:"wait,omitempty"`    // what the proc waits for, if it is asleep in a call of MPI
+	Account        *Account    `json:"account,omitempty"` // if the job counts; in the first record
+	More           bool        `json:"more,omitempty"`    // another record follows, with more Links
 
 	// Retransmits are the numbers of segments that TCP has sent again on links, by their
 	// transports, since MPI_Init; in the first record.

@@ -47,7 +47,7 @@ func (nc *nodeControl) describe(ofCalls bool) {
 // stats returns the statistics of links and of waiting. The process is locked.
 func (nc *nodeControl) stats() *wireup.Stats {
 	w := nc.p.spin.Waiting()
-	s := &wireup.Stats{Budget: int64(w.Budget), Crowded: w.Oversubscribed, Score: w.Score, State: "computing"}
+	s := &wireup.Stats{Budget: int64(w.Budget), Oversubscribed: w.Oversubscribed, Score: w.Score, State: "computing"}
 	switch {
 	case nc.p.Asleep:
 		s.State = "asleep"

@@ -414,7 +414,7 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Reque
 		return d, nil
 	}
 	d.Blocked, d.Counts = blocked(s.Wait), countsOf(s)
-	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Crowded, s.State, s.Score
+	d.Wait.Budget, d.Wait.Oversubscribed, d.Wait.State, d.Wait.Score = time.Duration(s.Budget), s.Oversubscribed, s.State, s.Score
 	d.Agent = counted(s.Agent)
 	return d, s
 }
