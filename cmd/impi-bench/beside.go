@@ -15,8 +15,8 @@ const insideName = "in-process"
 
 const eachName = "timeline-each"
 
-// variants are the values of -beside: impi once more, with one thing changed.
-var variants = map[string]func(*options){
+// variants are the values of -beside: impi once more, with one thing changed, such as the transport.
+var variants = withTransports(map[string]func(*options){
 	insideName:  func(*options) {}, // has its own runner
 	"resume":    func(o *options) { o.resume = "true" },
 	"no-resume": func(o *options) { o.resume = "false" },
@@ -31,11 +31,13 @@ var variants = map[string]func(*options){
 	"ring":      func(o *options) { o.plane = string(transports.PlaneRing) },
 	"stream":    func(o *options) { o.plane = string(transports.PlaneStream) },
 	"grpc":      func(o *options) { o.plane = string(transports.PlaneGRPC) },
-	"shm":       func(o *options) { o.transport = "shm" },
-	"unix":      func(o *options) { o.transport = "unix" },
-	"tcp":       func(o *options) { o.transport = "tcp" },
-	secureTCP:   func(o *options) { o.transport = secureTCP },
-	"quic":      func(o *options) { o.transport = "quic" },
+})
+
+func withTransports(m map[string]func(*options)) map[string]func(*options) {
+	for _, name := range insideNames() {
+		m[name] = func(o *options) { o.transport = name }
+	}
+	return m
 }
 
 func variantNames() string { return strings.Join(slices.Sorted(maps.Keys(variants)), ", ") }
@@ -54,8 +56,8 @@ func (o *options) checkBeside() error {
 	if !slices.Contains(o.beside, insideName) {
 		return nil
 	}
-	if _, ok := insideTransports[o.transport]; !ok {
-		return fmt.Errorf("-beside %s needs -transport %s", insideName, strings.Join(slices.Sorted(maps.Keys(insideTransports)), ", "))
+	if !slices.Contains(insideNames(), o.transport) {
+		return fmt.Errorf("-beside %s needs -transport %s", insideName, strings.Join(insideNames(), ", "))
 	}
 	if o.resume == "true" || o.path != "direct" || !slices.Equal(o.ranks, []int{2}) {
 		return fmt.Errorf("-beside %s: two procs have one direct link, which is never resumed; leave out -resume true, -path channel and -procs", insideName)

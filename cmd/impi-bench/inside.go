@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +34,26 @@ import (
 // library and the same transport, but call the transport themselves. There is no node, no plugin,
 // and no descriptor is passed on.
 
-var insideTransports = map[string]func() transports.Transport{
-	"shm":     func() transports.Transport { return shm.New() },
-	"unix":    func() transports.Transport { return sockets.New() },
-	"tcp":     func() transports.Transport { return tcp.New() },
-	secureTCP: func() transports.Transport { return tcp.New() },
-	"quic":    func() transports.Transport { return quic.New() },
+type insideTransport struct {
+	name string
+	make func() transports.Transport
+}
+
+// insideTransports is the list of transports that this program knows, those that a node tries first
+// in front: what the other files have follows from it.
+var insideTransports = []insideTransport{
+	{"shm", func() transports.Transport { return shm.New() }},
+	{"unix", func() transports.Transport { return sockets.New() }},
+	{"tcp", func() transports.Transport { return tcp.New() }},
+	{secureTCP, func() transports.Transport { return tcp.New() }},
+	{"quic", func() transports.Transport { return quic.New() }},
+}
+
+func insideNames() (names []string) {
+	for _, t := range insideTransports {
+		names = append(names, t.name)
+	}
+	return names
 }
 
 const insidePatience = 10 * time.Second
@@ -98,7 +113,7 @@ func runInsideChild(args []string) error {
 }
 
 func (e *inside) connect() error {
-	e.made = insideTransports[e.transport]()
+	e.made = insideTransports[slices.Index(insideNames(), e.transport)].make()
 	if err := e.made.Configure(e.settings()); err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (w *own) jobOf(command []string, bench string, procs int) string {
 	secure := w.o.transport
 	prefer := ""
 	if bench == "plugins" {
-		prefer, secure = `prefer = ["`+strings.Join(pluginTransports, `", "`)+`"]`, "quic"
+		prefer, secure = `prefer = ["`+strings.Join(pluginTransports(), `", "`)+`"]`, "quic"
 	} else if w.o.transport != "auto" {
 		prefer = fmt.Sprintf("prefer = [%q]", strings.TrimSuffix(w.o.transport, "+tls"))
 	}

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
-var pluginTransports = []string{"shm", "unix", "tcp", "quic"}
+// pluginTransports are the transports of impi-node, each of which is a plugin of its own.
+func pluginTransports() []string {
+	return slices.DeleteFunc(insideNames(), func(name string) bool { return name == secureTCP })
+}
 
 // pluginBytes is the resident memory of all plugins of this rank's node together:
 // of the node's children that run another program than this one. Pages that
@@ -38,8 +42,8 @@ func pluginBytes() (total int64, err error) {
 		total += n
 		found++
 	}
-	if found != len(pluginTransports) {
-		return 0, fmt.Errorf("the node has %d plugins, want %d", found, len(pluginTransports))
+	if found != len(pluginTransports()) {
+		return 0, fmt.Errorf("the node has %d plugins, want %d", found, len(pluginTransports()))
 	}
 	return total, nil
 }
