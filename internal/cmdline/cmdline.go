@@ -1,5 +1,7 @@
 // Package cmdline has the command lines of all programs of this repository: commands with their
-// flags, what runs them, and what is made of them: completions for shells and man pages.
+// flags, what runs them, and what is made of them: completions for shells and man pages. Flags are
+// package flag's; a library such as cobra would change the help texts, which are written by hand
+// (docs/decisions/0052).
 package cmdline
 
 import (

@@ -1,5 +1,6 @@
 // Package hostlist reads and writes lists of hosts in Slurm's compressed form:
-// "node[001-064,070],gpu[1-2]".
+// "node[001-064,070],gpu[1-2]". It is ours as the faults of job files show the problem and the
+// remedy, and as a list must not grow beyond a bound while it is read.
 package hostlist
 
 import (
