@@ -42,11 +42,13 @@ int impi_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm
 	uint64_t n = bytes(count, type);
 	if (impi_site_bcast(buf, count, type, root, comm))
 		return 1;
-	if (n == 0 || n > LEND_MOST || !start(&o, comm))
+	if (n > LEND_MOST || !start(&o, comm))
 		return 0;
 	o.lent = n >= LEND_BCAST && o.b->lend != 0 && n >= o.b->lend;
 	if (!root_in(o.b, root) || (!o.lent && n > MOST))
 		return refuse();
+	if (n == 0)
+		return done_at_once(&o);
 	if ((uint32_t)root == o.b->me) {
 		if (!readable(buf, n))
 			return refuse();
@@ -68,11 +70,15 @@ int impi_gather(const void *send, MPI_Count scount, MPI_Datatype stype, void *re
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		uint64_t n = bytes(scount, stype);
+		if (n == 0)
+			return done_at_once(&o);
 		if (!block(&o, n, 1, 1) || !readable(send, n))
 			return refuse();
 		arrive(&o);
 		return give(&o, GATHER, send, n, (uint64_t)1 << root) ? finish(&o) : refuse();
 	}
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return done_at_once(&o);
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
 	if (!block(&o, n, o.b->members, 1) || !writable(recv, all))
 		return refuse();
@@ -96,11 +102,15 @@ int impi_scatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *r
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
+		if (n == 0)
+			return done_at_once(&o);
 		if (!block(&o, n, o.b->members, o.b->members) || !writable(recv, n))
 			return refuse();
 		arrive(&o);
 		return posted(&o, SCATTER, root, all) && take(&o, root, recv, n, o.b->me * n, all) ? finish(&o) : refuse();
 	}
+	if (no_bytes(recv, rcount, rtype, scount, stype))
+		return done_at_once(&o);
 	uint64_t n = bytes(scount, stype), all = n * o.b->members;
 	if (!block(&o, n, o.b->members, o.b->members) || !readable(send, all))
 		return refuse();
@@ -120,6 +130,8 @@ int impi_allgather(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 	struct op o;
 	if (!start(&o, comm))
 		return 0;
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return done_at_once(&o);
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members;
 	if (!block(&o, n, o.b->members, 1) || !writable(recv, all))
 		return refuse();
@@ -144,6 +156,8 @@ int impi_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 		return 1;
 	if (!start(&o, comm))
 		return 0;
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return done_at_once(&o);
 	uint64_t n = bytes(rcount, rtype), all = n * o.b->members, at = o.b->me * n;
 	if (!block(&o, n, o.b->members, o.b->members) || !writable(recv, all) || (o.lent && send == MPI_IN_PLACE))
 		return refuse();
@@ -215,8 +229,10 @@ int impi_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI
 	struct op o;
 	uint64_t n = bytes(count, type);
 	loop *f = impi_loop_of(op, type);
-	if (f == NULL || n == 0 || n > PAIR_MOST || !start(&o, comm))
+	if (f == NULL || n > PAIR_MOST || !start(&o, comm))
 		return 0;
+	if (n == 0)
+		return done_at_once(&o);
 	uint64_t size = impi_width[(uintptr_t)type], all = n * o.b->members;
 	const char *own = send == MPI_IN_PLACE ? recv : send;
 	if (all > MOST || !writable(recv, own == recv ? all : n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, all) || overlap(send, all, recv, n))))
@@ -242,8 +258,10 @@ int impi_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type
 	struct op o;
 	uint64_t n = bytes(count, type);
 	loop *f = impi_loop_of(op, type);
-	if (f == NULL || n == 0 || n > LEND_MOST || !start(&o, comm))
+	if (f == NULL || n > LEND_MOST || !start(&o, comm))
 		return 0;
+	if (n == 0 && root_in(o.b, root))
+		return done_at_once(&o);
 	if (!root_in(o.b, root) || !block(&o, n, 1, 1))
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
@@ -271,8 +289,10 @@ int impi_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype t
 	loop *f = impi_loop_of(op, type);
 	if (impi_site_allreduce(send, recv, count, type, op, comm))
 		return 1;
-	if (f == NULL || n == 0 || n > ALLREDUCE_MOST || !start(&o, comm))
+	if (f == NULL || n > ALLREDUCE_MOST || !start(&o, comm))
 		return 0;
+	if (n == 0)
+		return done_at_once(&o);
 	const void *own = send == MPI_IN_PLACE ? recv : send;
 	uint64_t size = impi_width[(uintptr_t)type];
 	if (!writable(recv, n) || !aligned(recv, size) || !aligned(own, size) || (own == send && (!readable(send, n) || overlap(send, n, recv, n))))

@@ -150,6 +150,14 @@ static int begun(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 	return 1;
 }
 
+// start_done starts an operation in which no member has anything to send, so that it is over.
+static int start_done(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
+{
+	a->reads = 0;
+	note(o, a, comm, out);
+	return done_at_once(o);
+}
+
 int impi_ibarrier(MPI_Comm comm, MPI_Request *out)
 {
 	struct op o;
@@ -163,8 +171,10 @@ int impi_ibcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Com
 {
 	struct op o;
 	struct call a = { .what = BCAST, .root = root, .n = bytes(count, type), .recv = buf, .post = buf, .type = type };
-	if (a.n == 0 || a.n >= START_MOST || !begin(&o, comm, out))
+	if (a.n >= START_MOST || !begin(&o, comm, out))
 		return 0;
+	if (a.n == 0 && root_in(o.b, root))
+		return start_done(&o, &a, comm, out);
 	a.size = a.n;
 	a.posts = o.b->me == (uint32_t)root;
 	a.reads = !a.posts;
@@ -183,12 +193,16 @@ int impi_igather(const void *send, MPI_Count scount, MPI_Datatype stype, void *r
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		a.n = a.size = bytes(scount, stype);
+		if (a.n == 0)
+			return start_done(&o, &a, comm, out);
 		a.type = stype;
 		a.posts = 1;
 		if (!small(&o, a.n, 1, 1) || !readable(send, a.n) || !post_soon(&o, a.n))
 			return refuse();
 		return begun(&o, &a, comm, out);
 	}
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return start_done(&o, &a, comm, out);
 	a.n = bytes(rcount, rtype);
 	a.type = rtype;
 	a.recv = recv;
@@ -213,12 +227,16 @@ int impi_iscatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 		return refuse();
 	if ((uint32_t)root != o.b->me) {
 		a.n = bytes(rcount, rtype);
+		if (a.n == 0)
+			return start_done(&o, &a, comm, out);
 		a.type = rtype;
 		a.reads = 1;
 		if (!small(&o, a.n, o.b->members, o.b->members) || !writable(recv, a.n))
 			return refuse();
 		return begun(&o, &a, comm, out);
 	}
+	if (no_bytes(recv, rcount, rtype, scount, stype))
+		return start_done(&o, &a, comm, out);
 	a.n = bytes(scount, stype);
 	a.size = a.n * o.b->members;
 	a.type = stype;
@@ -260,6 +278,8 @@ int impi_iallgather(const void *send, MPI_Count scount, MPI_Datatype stype, void
 	struct call a = { .what = ALLGATHER, .send = send, .recv = recv, .post = send };
 	if (!begin(&o, comm, out))
 		return 0;
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return start_done(&o, &a, comm, out);
 	return both(&o, &a, scount, stype, rcount, rtype, 1) ? begun(&o, &a, comm, out) : refuse();
 }
 
@@ -269,6 +289,8 @@ int impi_ialltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 	struct call a = { .what = ALLTOALL, .send = send, .recv = recv, .post = send };
 	if (!begin(&o, comm, out))
 		return 0;
+	if (no_bytes(send, scount, stype, rcount, rtype))
+		return start_done(&o, &a, comm, out);
 	return both(&o, &a, scount, stype, rcount, rtype, o.b->members) ? begun(&o, &a, comm, out) : refuse();
 }
 
@@ -292,8 +314,10 @@ int impi_ireduce(const void *send, void *recv, MPI_Count count, MPI_Datatype typ
 {
 	struct op o;
 	struct call a = { .what = REDUCE, .root = root, .n = bytes(count, type), .send = send, .post = send, .type = type, .op = op, .f = impi_loop_of(op, type) };
-	if (a.f == NULL || a.n == 0 || a.n > MOST || !begin(&o, comm, out))
+	if (a.f == NULL || a.n > MOST || !begin(&o, comm, out))
 		return 0;
+	if (a.n == 0 && root_in(o.b, root))
+		return start_done(&o, &a, comm, out);
 	if (!root_in(o.b, root) || !small(&o, a.n, 1, 1))
 		return refuse();
 	a.size = a.n;
@@ -310,8 +334,10 @@ int impi_iallreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype 
 {
 	struct op o;
 	struct call a = { .what = ALLREDUCE, .n = bytes(count, type), .send = send, .recv = recv, .posts = 1, .reads = 1, .type = type, .op = op, .f = impi_loop_of(op, type) };
-	if (a.f == NULL || a.n == 0 || a.n > ALLREDUCE_MOST || !begin(&o, comm, out))
+	if (a.f == NULL || a.n > ALLREDUCE_MOST || !begin(&o, comm, out))
 		return 0;
+	if (a.n == 0)
+		return start_done(&o, &a, comm, out);
 	a.size = a.n;
 	return combines(&a) && post_soon(&o, a.n) ? begun(&o, &a, comm, out) : refuse();
 }

@@ -84,6 +84,14 @@ static inline int refuse(void)
 	return 0;
 }
 
+// done_at_once ends a call in which no member has anything to send, so that none waits for another.
+static inline int done_at_once(struct op *o)
+{
+	o->b->ops++;
+	leave();
+	return 1;
+}
+
 // give_back says that this member has read all that it needs of the operation, which cannot fail any more.
 static inline void give_back(struct op *o)
 {
@@ -361,6 +369,12 @@ static inline uint64_t others(struct board *b) { return ~(uint64_t)0 >> (64 - b-
 static inline int same(MPI_Count scount, MPI_Datatype stype, MPI_Count rcount, MPI_Datatype rtype)
 {
 	return bytes(scount, stype) == bytes(rcount, rtype) && bytes(scount, stype) != UINT64_MAX && impi_kind[(uintptr_t)stype] == impi_kind[(uintptr_t)rtype];
+}
+
+// no_bytes reports whether neither buffer has anything in it. The first may be MPI_IN_PLACE.
+static inline int no_bytes(const void *send, MPI_Count scount, MPI_Datatype stype, MPI_Count rcount, MPI_Datatype rtype)
+{
+	return bytes(rcount, rtype) == 0 && (send == MPI_IN_PLACE || bytes(scount, stype) == 0);
 }
 
 // root_in reports whether there is a member with this rank.

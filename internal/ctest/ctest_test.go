@@ -307,6 +307,15 @@ func TestFastBoard(t *testing.T) {
 	}
 }
 
+// TestNoBytes has members of one host do collective operations in which nobody has anything to send.
+func TestNoBytes(t *testing.T) {
+	k := kit(t)
+	program := compiled(t, k, "nobytes.c")
+	for _, procs := range []string{"1", "2", "3"} {
+		succeed(t, []string{k.Command("impiexec"), "-n", procs, program}, "nobytes")
+	}
+}
+
 // TestFastStart has members of one host start and complete collective operations in C and in Go, in
 // the same job.
 func TestFastStart(t *testing.T) {

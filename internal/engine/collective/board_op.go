@@ -57,14 +57,14 @@ const (
 const boardPieces = 16 << 20
 
 // fits reports whether the operation uses the board, and the size in bytes of each member's block,
-// which is the same for all. It returns false for wrong arguments too, so that the planner reports
-// them.
+// which is the same for all: 0 if it is a barrier, or there is nothing to do. It returns false for
+// wrong arguments too, so that the planner reports them.
 func fits(s *proc.BoardMember, a *Call) (block int, ok bool) {
 	if a.What == OpBarrier {
 		return 0, true
 	}
 	n, me := s.C.Size(), s.C.Rank()
-	if int(a.What) >= len(boardLimits) || boardLimits[a.What] == 0 || a.Root < 0 || a.Root >= n || !a.Kind.Valid() {
+	if int(a.What) >= len(boardLimits) || boardLimits[a.What] == 0 || a.Root < 0 || a.Root >= n {
 		return 0, false
 	}
 	all := 1 // number of blocks of this member's length in a message
@@ -87,7 +87,10 @@ func fits(s *proc.BoardMember, a *Call) (block int, ok bool) {
 	default:
 		block, ok = operands(a, me == a.Root || a.What == allreduce)
 	}
-	if !ok || block == 0 || block%a.Kind.Size() != 0 || overlapping(a, me) {
+	if ok && block == 0 { // whatever the kind is: a member may have items of no bytes
+		return 0, true
+	}
+	if !ok || !a.Kind.Valid() || block%a.Kind.Size() != 0 || overlapping(a, me) {
 		return 0, false
 	}
 	if lent(s, a, block) {
@@ -161,6 +164,10 @@ func run(s *proc.BoardMember, a *Call, block int) error {
 		s.Ended = nil
 		return err
 	}
+	if noBytes(a, block) {
+		s.Count()
+		return p.Failure
+	}
 	t, err := s.Enter()
 	if err != nil {
 		return err
@@ -176,6 +183,10 @@ func run(s *proc.BoardMember, a *Call, block int) error {
 	}
 	return nil
 }
+
+// noBytes reports whether no member has anything to send, so that none waits for another: only a
+// barrier has to (MPI-4.1, 6.1).
+func noBytes(a *Call, block int) bool { return block == 0 && a.What != OpBarrier }
 
 // guarded calls f. If the C library has faults panic, it returns an error where f uses memory of
 // the program that does not exist.

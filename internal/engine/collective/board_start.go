@@ -65,6 +65,13 @@ func startable(s *proc.BoardMember, a *Call, block int) bool {
 	return posts < startMost && block <= boardLimits[a.What] && !lent(s, a, block)
 }
 
+// emptyStart is an operation in which there is nothing to do.
+type emptyStart struct{ proc.Uncancellable }
+
+func (*emptyStart) Done() bool                            { return true }
+func (*emptyStart) Status() (proc.Status, error)          { return proc.EmptyStatus, nil }
+func (x *emptyStart) Finish() (st proc.Status, err error) { x.Gen++; return proc.EmptyStatus, nil }
+
 // startOnBoard starts an operation on the board; ok is false if it is not done there. All members
 // get the same answer: none has one before the communicator's first blocking operation, in which
 // the members agree on a place on the board.
@@ -82,6 +89,12 @@ func startOnBoard(c *proc.Comm, fn string, a *Call, temps []temp) (r proc.Reques
 		return r, false
 	}
 	p := c.Process()
+	if noBytes(a, block) {
+		p.Lock()
+		s.Count()
+		p.Unlock()
+		return p.NewOperationRequest(c, fn, &emptyStart{}), true
+	}
 	s.Prepare()
 	var later board.Step
 	p.Lock()
