@@ -29,7 +29,7 @@ const (
 	IPv4Mapped     IPv4Form = "mapped"     // ::ffff:192.0.2.1, used by MetaMPICH
 )
 
-// Version is a version of the protocol.
+// Version is a version of the IMPI protocol that a site lists at startup.
 type Version struct{ Major, Minor uint32 }
 
 // OwnVersion is the version that own sites list, and that distinguishes them from foreign sites.

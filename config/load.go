@@ -25,7 +25,6 @@ type Runs struct {
 	Who string
 }
 
-// Error implements error.
 func (r Runs) Error() string { return r.Who + " listens there" }
 
 // Options has what Load cannot find out itself.

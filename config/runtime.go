@@ -21,7 +21,7 @@ type Pos struct {
 	EndColumn int    `json:"end_column,omitempty"` // first column after the part
 }
 
-// IsZero reports whether p is the zero Pos.
+// IsZero reports whether p means no position, as for a value that the file does not set.
 func (p Pos) IsZero() bool { return p.Line == 0 }
 
 // String returns file:line:column, or only the file if p has no line.
@@ -164,7 +164,7 @@ type Server struct {
 	TLS           ServerTLS
 }
 
-// ServerAddress is the address of one server of a list.
+// ServerAddress is one of the servers at which the sites of a job may meet.
 type ServerAddress struct {
 	Address netip.AddrPort
 	Name    string // the host name that the file has for Address, if any
@@ -494,7 +494,7 @@ func (s Site) CountsKnown() bool {
 	return !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Procs == 0 })
 }
 
-// Transport returns the transport called name.
+// Transport returns the transport block with that name; false if the site has none.
 func (s Site) Transport(name string) (Transport, bool) {
 	i := slices.IndexFunc(s.Transports, func(t Transport) bool { return t.Name == name })
 	if i < 0 {

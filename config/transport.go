@@ -120,7 +120,6 @@ type Precision struct {
 // Float makes doubles travel as floats.
 const Float = "float"
 
-// String returns the block in one line.
 func (p *Precision) String() string {
 	if p == nil {
 		return "none"
@@ -138,7 +137,6 @@ type Compress struct {
 // Zstd is the algorithm of RFC 8878, the only one.
 const Zstd = "zstd"
 
-// String returns the block in one line.
 func (c *Compress) String() string {
 	if c == nil {
 		return "none"

@@ -1,6 +1,7 @@
 /* Functions beside those of MPI: User-Level Failure Mitigation, as the MPI Forum's proposal has it.
- * docs/survival.md says what they do. They are for jobs whose file has survive = true; in others they give
- * MPI_ERR_UNSUPPORTED_OPERATION, but for MPIX_Comm_is_revoked and MPIX_Comm_get_failed. */
+ * docs/survival.md says what they do. They are for jobs whose file has survive = true; in others
+ * they give MPI_ERR_UNSUPPORTED_OPERATION, but for MPIX_Comm_is_revoked and
+ * MPIX_Comm_get_failed. */
 
 #ifndef IMPI_MPI_EXT_H
 #define IMPI_MPI_EXT_H
@@ -11,7 +12,7 @@
 
 /* Error classes, which are their own codes. */
 #define MPIX_ERR_PROC_FAILED         101 /* process has failed */
-#define MPIX_ERR_PROC_FAILED_PENDING 102 /* request is pending, and a process has failed that might match it */
+#define MPIX_ERR_PROC_FAILED_PENDING 102 /* pending; a process that might match it has failed */
 #define MPIX_ERR_REVOKED             103 /* communicator is revoked */
 
 #if defined(__cplusplus)

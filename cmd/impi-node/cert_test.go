@@ -45,7 +45,7 @@ func good(t *testing.T, dir string, args ...string) string {
 	return out
 }
 
-// load takes the files of a site as a transport would.
+// loadCert takes the files of a site as a transport would.
 func loadCert(dir, site string) error {
 	_, err := identity.Load(map[string]any{
 		"cert": filepath.Join(dir, "certs", site+".pem"), "key": filepath.Join(dir, "certs", site+".key"),

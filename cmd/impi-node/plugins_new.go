@@ -81,9 +81,9 @@ func goVersion() string {
 var errNoSource = errors.New("this impi-node was built from no release and is not beside the source of the SDK, so that there is nothing that " +
 	"a module could require: give a source tree of impi, with -impi CHECKOUT")
 
-// require says which SDK the new module requires: that of the checkout that was given, else of the one in
-// which this program or the working folder is, else what make install has put beside this program, else
-// the release that belongs to this program's.
+// require sets which SDK the new module requires: that of the checkout that was given; else that of
+// the checkout in which this program or the working folder is; else the one that make install has
+// put beside this program; else the release of the SDK that belongs to this program's release.
 func (s *seed) require(given, dir string) error {
 	info, _ := debug.ReadBuildInfo()
 	self, _ := os.Executable() // if it is unknown, the other places are tried
@@ -126,17 +126,19 @@ func checkoutAbove(dir string) string {
 	return ""
 }
 
-// isCheckout reports whether a folder is the root of a source tree of impi, or has the SDK where that has it.
+// isCheckout reports whether a folder is the root of a source tree of impi, or has the SDK in the
+// same place as one.
 func isCheckout(dir string) bool {
 	mod, err := os.ReadFile(filepath.Join(dir, sdkFolder, "go.mod"))
 	return err == nil && bytes.HasPrefix(mod, []byte("module "+sdkModule+"\n"))
 }
 
-// release matches versions that are tags, which those of other commits and changed files are not.
+// release matches versions that are tags. Those of other commits, or with changed files, are
+// longer.
 var release = regexp.MustCompile(`^v\d+\.\d+\.\d+$`)
 
-// releaseOf is the release of the SDK that was published with the one from which a program was built;
-// empty if it was built from another commit.
+// releaseOf returns the release of the SDK that was published with the release that a program was
+// built from; empty if it was built from another commit.
 func releaseOf(info *debug.BuildInfo) string {
 	if info == nil || info.Main.Path != ourModule || !release.MatchString(info.Main.Version) {
 		return ""

@@ -36,7 +36,8 @@ __attribute__((target("avx"))) void *impi_copy_ahead(void *to, const void *from,
 	for (; end - d >= WIDTH; d += WIDTH, s += WIDTH)
 		_mm256_store_si256((__m256i *)d, _mm256_loadu_si256((const __m256i *)s));
 	s += end - WIDTH - d;
-	_mm256_storeu_si256((__m256i *)(end - WIDTH), _mm256_loadu_si256((const __m256i *)s)); // some of it once more
+	// the end, of which some bytes are stored a second time
+	_mm256_storeu_si256((__m256i *)(end - WIDTH), _mm256_loadu_si256((const __m256i *)s));
 	return to;
 }
 #endif

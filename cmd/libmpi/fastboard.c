@@ -1,9 +1,9 @@
-// Blocking collective operations of procs of one host without entering Go, on the board that they share
-// (core/board). A member in C does what one in Go does, so either may be in the other.
+// Blocking collective operations of procs of one host without entering Go, on the board that they
+// share (core/board). A member in C does what one in Go does, so either may be in the other.
 //
-// Each function does a call completely, or lets Go do it. Until all waits are over, it changes neither
-// the program's memory nor what this member knows of the board. What it has written to the board by
-// then Go writes again in the same step, with the same bytes.
+// Each function does a call completely, or lets Go do it. Until all waits are over, it changes
+// neither the program's memory nor what this member knows of the board. What it has written to the
+// board by then Go writes again in the same step, with the same bytes.
 
 #define _GNU_SOURCE
 #include "onboard.h"
@@ -12,8 +12,8 @@
 
 _Alignas(AHEAD_PAGE) char impi_between[PIECE + AHEAD_PAGE];
 
-// keep copies this member's own block to where it belongs in the result: a long one around the caches, which it
-// leaves again before the program gets to it.
+// keep copies this member's own block to where it belongs in the result: a long one around the
+// caches, which it leaves again before the program gets to it.
 static inline void keep(void *to, const void *from, uint64_t n)
 {
 	if (n >= FAR_OWN)
@@ -195,8 +195,8 @@ int impi_combine(struct op *o, loop *f, const void *own, void *recv, uint64_t n,
 	return 1;
 }
 
-// combine_lent is impi_combine for operands that the others lend. Only the root computes, so that it may be
-// any NaN that becomes the result. If it returns 0 it has written to recv.
+// combine_lent is impi_combine for operands that the others lend. Only the root computes, so that
+// it may be any NaN that becomes the result. If it returns 0 it has written to recv.
 static inline int combine_lent(struct op *o, loop *f, const char *own, char *recv, uint64_t n, uint64_t size)
 {
 	struct board *b = o->b;

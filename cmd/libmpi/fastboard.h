@@ -1,4 +1,5 @@
-// Collective operations that C does by itself: see fastboard.c. They return 1 if they have done all.
+// Collective operations that C does by itself: see fastboard.c. They return 1 if they have done
+// all.
 
 #ifndef IMPI_FAST_BOARD_H
 #define IMPI_FAST_BOARD_H

@@ -1,12 +1,13 @@
-// Long messages between procs by the site's own MPI, without entering Go: a short message has the envelope, and
-// the data go straight from the sender's memory to the receiver's (docs/decisions/0047-native-sites.md).
+// Long messages between procs by the site's own MPI, without entering Go: a short message has the
+// envelope, and the data go straight from the sender's memory to the receiver's
+// (docs/decisions/0047-native-sites.md).
 
 #ifndef IMPI_FAST_LONG_H
 #define IMPI_FAST_LONG_H
 
 #include "requests.h"
 
-enum { LOOK_BYTES = 64 }; // of data that are moving, C looks once more for as many
+enum { LOOK_BYTES = 64 }; // for each so many bytes of data that are moving C looks once more
 
 // most is the longest message that C may be able to send or receive.
 static inline uint64_t most(void) { return x->carriers.lend != NULL ? LONG_MOST : MAX_FASTBOX; }
@@ -32,7 +33,8 @@ static inline void join(struct request *r, int32_t number)
 	x->moves.last = i;
 }
 
-// sending makes the request of a send whose data are moving, or have left if number is NONE. The gate is passed.
+// sending makes the request of a send whose data are moving, or have left if number is NONE. The
+// gate is passed.
 static inline struct request *sending(int32_t number, MPI_Comm comm, uint64_t n)
 {
 	struct request *r = new(DONE, comm, NONE);
@@ -42,7 +44,8 @@ static inline struct request *sending(int32_t number, MPI_Comm comm, uint64_t n)
 	return r;
 }
 
-// moved reports whether the data of a request that is moving are there, or have left. The gate is passed.
+// moved reports whether the data of a request that is moving are there, or have left. The gate is
+// passed.
 static inline int moved(struct request *r)
 {
 	if (r->board == NONE) // it has failed, and Go says why

@@ -1,7 +1,7 @@
-// Short messages between procs of one host without entering Go: fast-box messages, written and read in
-// memory that both procs have mapped. Each function does a call completely, or changes nothing
-// and lets Go do it. Go reports all errors. Sends are in fastsend.h, receives in fastrecv.h, requests in
-// fastrequest.h.
+// Short messages between procs of one host without entering Go: fast-box messages, written and read
+// in memory that both procs have mapped. Each function does a call completely, or changes nothing
+// and lets Go do it. Go reports all errors. Sends are in fastsend.h, receives in fastrecv.h,
+// requests in fastrequest.h.
 
 #include "fastboard.h"
 #include "fastrequest.h"
@@ -16,8 +16,8 @@ _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
 
 #include "fastpath_calls.h"
 
-// If the send has left but the receive has to be done by Go, the call goes on with MPI_PROC_NULL as the
-// destination. which is 1 for MPI_Sendrecv_c.
+// If the send has left but the receive has to be done by Go, the call goes on with MPI_PROC_NULL as
+// the destination. which is 1 for MPI_Sendrecv_c.
 static inline int exchange(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status, int which)
 {
 	int any = source >= 0 || source == MPI_ANY_SOURCE;

@@ -163,14 +163,16 @@ struct fastpath {
 // What Go tells about datatypes and memory: the bytes of an element of each predefined type
 // that is memory as it stands, or 0; and pages that Go has found readable, or writable.
 enum { KIND = 15 }; // of handles of requests of C: see internal/abi/handles
-enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 8000 }; // receives in a row that need not look whether anything else has come; so many from a carrier count as one; longer messages are lent to it
+// STREAK receives in a row need not look whether anything else has come; CARRIED of them from a
+// carrier count as one. Messages longer than CARRIED_MOST are lent to a carrier.
+enum { STREAK = 64, CARRIED = 16, CARRIED_MOST = 8000 };
 enum { TYPES = 1024, PAGES = 4096, PAGE_SHIFT = 12 };
 
 extern struct fastpath impi_fast_path;
 extern uint8_t impi_width[TYPES], impi_kind[TYPES];
 
-// How numbers of a predefined type are combined, or 0: as integers of so many bytes, signed or not, as
-// floats, as bits alone, or as truths.
+// How numbers of a predefined type are combined, or 0: as integers of so many bytes, signed or not,
+// as floats, as bits alone, or as truths.
 enum { SIGNED = 16, UNSIGNED = 32, FLOAT = 48, BITS = 64, TRUTH = 80, SORT = 112, BYTES = 15 };
 extern uint8_t impi_number[TYPES];
 
@@ -178,7 +180,8 @@ extern uint8_t impi_number[TYPES];
 enum { SUM = 1, PROD, MAX, MIN, LAND, LOR, LXOR, BAND, BOR, BXOR, OPS, OP_HANDLES = 64 };
 extern uint8_t impi_op[OP_HANDLES];
 
-// The numbers of the site's MPI for predefined types and operations, and 1 more, by handle; 0: none.
+// The numbers of the site's MPI for predefined types and operations, and 1 more, by handle; 0:
+// none.
 extern uint8_t impi_site_type[TYPES], impi_site_op[OP_HANDLES];
 extern _Atomic uintptr_t impi_readable[PAGES], impi_writable[PAGES];
 

@@ -1,5 +1,5 @@
-// Receives of fast-box messages: from one peer or from any, with a request that Go or C has posted or without one. A part
-// of fastpath.c.
+// Receives of fast-box messages: from one peer or from any, with a request that Go or C has posted
+// or without one. A part of fastpath.c.
 
 #ifndef IMPI_FAST_RECV_H
 #define IMPI_FAST_RECV_H
@@ -14,8 +14,9 @@ static inline struct place *next(struct peer *l)
 	return LOAD(p->mark) == ((l->taken + 1) << 32 | (l->in_at & UINT32_MAX)) ? p : NULL;
 }
 
-// behind reports whether Go has to read the stream of a peer before its next fast-box message, which is there. C does
-// not see what comes by the stream of a carrier, and would wait for that message in vain. The gate is passed.
+// behind reports whether Go has to read the stream of a peer before its next fast-box message,
+// which is there. C does not see what comes by the stream of a carrier, and would wait for that
+// message in vain. The gate is passed.
 static inline int behind(struct peer *l)
 {
 	uint64_t mark = LOAD(l->in[l->taken % FASTBOXES].mark);
@@ -32,8 +33,8 @@ static inline const char *content(struct peer *l, struct place *p, uint32_t n)
 	return n <= l->in_area / FASTBOX_SHARE && at <= l->in_area - n ? l->in_data + at : NULL;
 }
 
-// fetch copies the n bytes of a message, as they come. It gives up if they do not come soon; another one
-// begins anew. The gate is passed.
+// fetch copies the n bytes of a message, as they come. It gives up if they do not come soon;
+// another one begins anew. The gate is passed.
 static inline int fetch(void *to, struct place *p, const char *data, uint32_t n)
 {
 	if (n <= FASTBOX_PIECE) {
@@ -56,7 +57,9 @@ static inline int fetch(void *to, struct place *p, const char *data, uint32_t n)
 	return 0;
 }
 
-static int late_review; // take has found that Go has to tell a peer a new allowance; guarded by the gate
+// late_review is set once take finds that Go has to tell a peer a new allowance. The gate guards
+// it.
+static int late_review;
 
 // take frees the place of the next fast-box message, of n bytes. The gate is passed.
 static inline void take(struct peer *l, uint32_t n)
@@ -75,13 +78,14 @@ static inline void take(struct peer *l, uint32_t n)
 		x->carriers.took(l->carrier, l->taken);
 }
 
-// review reports whether Go has to tell a peer a new allowance before more of its messages are taken. If Go were
-// entered for that in the middle of a call, it would go on with all receives that wait, which by a carrier costs
-// more than the messages: so there the call ends first. A sender that lacks an allowance sends packets. The gate is
-// passed.
+// review reports whether Go has to tell a peer a new allowance before more of its messages are
+// taken. If Go were entered for that in the middle of a call, it would go on with all receives that
+// wait, which by a carrier costs more than the messages: so there the call ends first. A sender
+// that lacks an allowance sends packets. The gate is passed.
 static inline int review(struct peer *l) { return l->carrier == NULL && l->received >= l->review; }
 
-// leave_and_review leaves the gate, and has Go tell peers with a carrier new allowances if that is due.
+// leave_and_review leaves the gate, and has Go tell peers with a carrier new allowances if that is
+// due.
 static inline void leave_and_review(void)
 {
 	int late = late_review;
@@ -133,7 +137,8 @@ TIMED static struct place *timed_gaze(struct peer *l)
 	return p;
 }
 
-// look waits for the next fast-box message, until Go wants to enter or something else comes. The gate is passed.
+// look waits for the next fast-box message, until Go wants to enter or something else comes. The
+// gate is passed.
 static inline struct place *look(struct peer *l)
 {
 	if (review(l))
@@ -168,8 +173,8 @@ static inline void fill(MPI_Status *status, int source, int tag, uint32_t n)
 	status->MPI_internal[0] = (int)n;
 }
 
-// fits reports whether a message matches a receive: want_rank and want_tag may be wildcards. The message
-// was read once, into the arguments.
+// fits reports whether a message matches a receive: want_rank and want_tag may be wildcards. The
+// message was read once, into the arguments.
 static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint64_t want_context, int want_rank, int want_tag)
 {
 	return context == want_context && (rank == want_rank || want_rank == MPI_ANY_SOURCE) && (tag == want_tag || want_tag == MPI_ANY_TAG) && tag >= 0;
@@ -178,8 +183,8 @@ static inline int fits(uint64_t context, int32_t rank, int32_t tag, uint64_t wan
 // of reports whether the process with a rank in a communicator is at the other end of a peer.
 static inline int of(struct comm *c, int rank, struct peer *l) { return to(c, rank) == l; }
 
-// whole reports whether all n bytes of a message have been written. A receive that may get another message
-// instead writes nothing before that.
+// whole reports whether all n bytes of a message have been written. A receive that may get another
+// message instead writes nothing before that.
 static inline int whole(struct place *p, uint32_t n) { return n <= FASTBOX_PIECE || LOAD(*filled(p)) >= n; }
 
 // get_apart is get for a message that matches and whose data come apart. The gate is passed.
@@ -200,8 +205,8 @@ static int get_apart(struct peer *l, struct place *p, uint32_t n, void *buf, MPI
 	return 1;
 }
 
-// get receives the next fast-box message p of a peer, if it matches. If its data are still moving, moves is the
-// request for that. The gate is passed.
+// get receives the next fast-box message p of a peer, if it matches. If its data are still moving,
+// moves is the request for that. The gate is passed.
 static inline int get(struct peer *l, struct place *p, struct comm *c, void *buf, uint64_t space, int source, int tag, MPI_Status *status, struct request **moves)
 {
 	int32_t rank = ONCE(p->rank), from = ONCE(p->tag);
@@ -246,7 +251,8 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 			if (p != NULL && begun != 0 && w.looks != first)
 				l->waited += impi_clock() - begun, begun = 0;
 			if (p != NULL && whole(p, ONCE(p->len)))
-				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status, moves); // Go sets another one aside
+				// if the message does not match, Go keeps it for later
+				return get(l, p, c, buf, space, MPI_ANY_SOURCE, tag, status, moves);
 			if (GLANCE(*l->bytes) != l->in_at || (l->carrier != NULL && behind(l)))
 				return 0;
 		}
@@ -255,8 +261,8 @@ static int get_any(struct comm *c, void *buf, uint64_t space, int tag, MPI_Statu
 	return 0;
 }
 
-// tired reports whether a receive from l, or from anybody if it is NULL, has to be done by Go, which looks
-// whether anything else has come. The gate is passed.
+// tired reports whether a receive from l, or from anybody if it is NULL, has to be done by Go,
+// which looks whether anything else has come. The gate is passed.
 static inline int tired(struct peer *l)
 {
 	if (l != NULL && l->carrier != NULL && x->carried++ % CARRIED != CARRIED - 1)
@@ -264,7 +270,7 @@ static inline int tired(struct peer *l)
 	return x->streak++ % STREAK == STREAK - 1;
 }
 
-// get_one is received once the gate is passed.
+// get_one is received without the gate, which is passed, and without waiting for data that move.
 static inline int get_one(void *buf, uint64_t space, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun, struct request **moves)
 {
 	struct comm *c = find(comm);
@@ -302,8 +308,8 @@ static int recv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sourc
 	return received(buf, count, type, source, tag, comm, status, NULL);
 }
 
-// recv_watched is recv_fastbox for a call that is traced and begins at a time of impi_receives: it returns BRIEFLY if it
-// took no more than a moment.
+// recv_watched is recv_fastbox for a call that is traced and begins at a time of impi_receives: it
+// returns BRIEFLY if it took no more than a moment.
 static int recv_watched(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status, uint64_t *begun)
 {
 	return received(buf, count, type, source, tag, comm, status, begun);

@@ -1,4 +1,5 @@
-// Requests of C: nonblocking sends and receives of fast-box messages, and what waits for them. A part of fastpath.c.
+// Requests of C: nonblocking sends and receives of fast-box messages, and what waits for them. A
+// part of fastpath.c.
 
 #ifndef IMPI_FAST_REQUEST_H
 #define IMPI_FAST_REQUEST_H
@@ -30,8 +31,8 @@ static int isend_fastbox(const void *buf, MPI_Count count, MPI_Datatype type, in
 	return known(impi_writable, out, sizeof *out) && start_send(buf, count, type, dest, tag, comm, out);
 }
 
-// match receives fast-box message p of peer l for the oldest receive that it matches. It returns 0 if
-// there is none, or the message does not fit. The gate is passed.
+// match receives fast-box message p of peer l for the oldest receive that it matches. It returns 0
+// if there is none, or the message does not fit. The gate is passed.
 static int match(struct peer *l, struct place *p)
 {
 	int peer = (int)(l - x->peers), before = NONE;
@@ -64,8 +65,8 @@ static int match(struct peer *l, struct place *p)
 	return 0;
 }
 
-// receive has the oldest receives get the next messages of a peer, as far as they match, until r is done.
-// The gate is passed.
+// receive has the oldest receives get the next messages of a peer, as far as they match, until r is
+// done. The gate is passed.
 static inline void receive(struct peer *l, struct request *r)
 {
 	for (struct place *p = next(l); r->state == POSTED && p != NULL && !review(l) && match(l, p);)
@@ -112,8 +113,8 @@ static int irecv_fastbox(void *buf, MPI_Count count, MPI_Datatype type, int sour
 	return begun;
 }
 
-// glance is look for any peer that has something for the receives that wait. It returns 0 if nothing comes
-// soon, or something for Go. The gate is passed.
+// glance is look for any peer that has something for the receives that wait. It returns 0 if
+// nothing comes soon, or something for Go. The gate is passed.
 static int glance(void)
 {
 	uint64_t begun = COUNTS ? impi_clock() : 0;
@@ -139,7 +140,8 @@ static int glance(void)
 	return 0;
 }
 
-// gather has the receives that wait get what has come by carriers, as far as it matches. The gate is passed.
+// gather has the receives that wait get what has come by carriers, as far as it matches. The gate
+// is passed.
 static void gather(void)
 {
 	x->carriers.pump(x->carriers.all, 1);
@@ -152,7 +154,8 @@ static void gather(void)
 	}
 }
 
-// await_move waits for a request whose data are moving, and lets others begin to. The gate is passed.
+// await_move waits for a request whose data are moving, and lets others begin to. The gate is
+// passed.
 static int await_move(struct request *r)
 {
 	struct wait w = wait_for((int)(r->bytes / LOOK_BYTES));
@@ -200,7 +203,8 @@ static inline void end(MPI_Request *h, struct request *r, MPI_Status *status)
 	*h = MPI_REQUEST_NULL;
 }
 
-// see_through ends a blocking call whose data are moving, and leaves the gate. What takes longer Go waits for.
+// see_through ends a blocking call whose data are moving, and leaves the gate. What takes longer Go
+// waits for.
 static int see_through(struct request *r, MPI_Status *status)
 {
 	MPI_Request h = handle(r);
@@ -228,7 +232,8 @@ static int finish_wait(MPI_Request *h, MPI_Status *status)
 	if (!ours(*h) || !enter())
 		return 0;
 	struct request *r = request(*h);
-	int done = r != NULL && (r->peer == ON_BOARD || !tired_of_waits()) && await(r); // Go starts every SELDOMth there
+	// tired_of_waits leaves some waits to Go; of operations on the board Go starts every SELDOMth
+	int done = r != NULL && (r->peer == ON_BOARD || !tired_of_waits()) && await(r);
 	if (done)
 		end(h, r, status);
 	leave_and_review();

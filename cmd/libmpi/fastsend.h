@@ -64,8 +64,8 @@ static inline struct place *room(struct peer *l, uint64_t n, char **data)
 	return p;
 }
 
-// room_soon is room, once the peer has taken something, if that is soon: Go would send a packet, which is
-// slower, and all messages would be packets until the peer has read it.
+// room_soon is room, once the peer has taken something, if that is soon: Go would send a packet,
+// which is slower, and all messages would be packets until the peer has read it.
 static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
 {
 	for (int i = l->vain == l->seen + 1 ? 0 : x->polls;; i--) { // once for a peer that takes nothing
@@ -98,8 +98,8 @@ static inline void rest_for_all(void)
 		rest();
 }
 
-// carry sends a message to a peer with a carrier. number is that of data that go apart and have not left, or
-// NONE. The gate is passed.
+// carry sends a message to a peer with a carrier. number is that of data that go apart and have not
+// left, or NONE. The gate is passed.
 static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MPI_Datatype type, int tag, int32_t *number)
 {
 	if (l->charged + cost((uint32_t)n) > l->limit || (n > CARRIED_MOST && !lends(n)))
@@ -170,8 +170,9 @@ static inline int put(const void *buf, uint64_t n, MPI_Datatype type, int dest, 
 // AWAY: nothing was sent, and the gate is another's.
 enum { AWAY = -1 };
 
-// put_allowed is put, and has Go look for a new allowance if a peer with a carrier needs one: only Go sees it come,
-// and without it Go would send packets, of which long ones are copied on both sides.
+// put_allowed is put, and has Go look for a new allowance if a peer with a carrier needs one: only
+// Go sees it come, and without it Go would send packets, of which long ones are copied on both
+// sides.
 static int put_allowed(const void *buf, uint64_t n, MPI_Datatype type, int dest, int tag, MPI_Comm comm, struct peer **by, int32_t *number)
 {
 	*by = NULL;
@@ -184,7 +185,8 @@ static int put_allowed(const void *buf, uint64_t n, MPI_Datatype type, int dest,
 	fastPathHear();
 	if (!enter())
 		return AWAY;
-	return x->spare != NONE && put(buf, n, type, dest, tag, comm, by, number); // another thread may have taken the last
+	// another thread may have taken the last spare request
+	return x->spare != NONE && put(buf, n, type, dest, tag, comm, by, number);
 }
 
 static int see_through(struct request *r, MPI_Status *status);

@@ -1,18 +1,20 @@
-// Blocking collective operations by the site's own MPI without entering Go, where all members are at the site
-// and have a communicator of it. Each begins what Go would begin, so that members in Go and in C are in one
-// operation. What is not over soon Go goes on with: it finds it in the team, when the same call gets there.
+// Blocking collective operations by the site's own MPI without entering Go, where all members are
+// at the site and have a communicator of it. Each begins what Go would begin, so that members in Go
+// and in C are in one operation. If an operation is not over soon, Go goes on with it: it finds the
+// operation in the team when the same call gets there.
 
 #include "fastsite.h"
 #include "gate.h"
 #include "loops.h"
 #include "patience.h"
 
-enum { BYTES_LOOK = 8 }; // of an operation, C looks once more for as many
+enum { BYTES_LOOK = 8 }; // for each so many bytes of an operation C looks once more
 
 uint8_t impi_site_type[TYPES], impi_site_op[OP_HANDLES];
 
-// start passes the gate and finds a communicator, if C may do its next operation, of n bytes. One in TEAM_SELDOM
-// is left to Go, which looks whether anything else has come; long ones count more, as they take longer.
+// start passes the gate and returns a communicator, if C may do its next operation, of n bytes;
+// otherwise NULL, without the gate. One operation in TEAM_SELDOM is left to Go, which looks whether
+// anything else has come; long operations count as several, since they take longer.
 static struct comm *start(MPI_Comm comm, uint64_t n)
 {
 	static uint32_t done; // guarded by the gate

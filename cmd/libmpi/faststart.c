@@ -1,9 +1,9 @@
-// Nonblocking collective operations of procs of one host without entering Go, on the board that they share.
-// A member posts when it starts one, and reads in a call that completes it.
+// Nonblocking collective operations of procs of one host without entering Go, on the board that
+// they share. A member posts when it starts one, and reads in a call that completes it.
 //
-// Each function does a call completely, or lets Go do it. Go takes over the operations that are under way
-// when it closes the gate: see package internal/engine/collective, board_start.go. So C starts none while Go
-// has one, and nobody waits for long for what a member in C has not read.
+// Each function does a call completely, or lets Go do it. Go takes over the operations that are
+// under way when it closes the gate: see package internal/engine/collective, board_start.go. So C
+// starts none while Go has one, and nobody waits for long for what a member in C has not read.
 
 #define _GNU_SOURCE
 #include "onboard.h"
@@ -12,8 +12,9 @@
 
 uint32_t impi_rings;
 
-// How often a member looks for room before it leaves a start to Go, or in a test; and how often a request
-// is tested in vain before Go does that, which looks at all links.
+// A member looks for room ROOM_LOOKS times before it leaves a start to Go. A test looks TEST_LOOKS
+// times for posts; after VAIN_TESTS tests in vain Go tests the request, since it looks at all
+// links.
 enum { ROOM_LOOKS = 64, TEST_LOOKS = 8, VAIN_TESTS = 3 };
 
 void impi_ring(uint32_t boards)
@@ -67,15 +68,15 @@ static inline int begin(struct op *o, MPI_Comm comm, MPI_Request *out)
 	return 0;
 }
 
-// small reports whether C starts operations with blocks of n bytes, of which a member posts or gets count,
-// and one that posts some, posts of them. All members get the same answer.
+// small reports whether C starts operations with blocks of n bytes. count is the most blocks that a
+// member posts or gets, posts how many one posts that posts any. All members get the same answer.
 static inline int small(struct op *o, uint64_t n, uint32_t count, uint32_t posts)
 {
 	return n > 0 && n <= MOST && n * count <= MOST && n * posts < START_MOST && (o->b->members > 2 || n <= PAIR_MOST) && (o->b->lend == 0 || n * posts < o->b->lend);
 }
 
-// post_soon reports whether n bytes can be posted now. What this member has posted in an operation that is
-// under way must stay there, as Go may look at it.
+// post_soon reports whether n bytes can be posted now. What this member has posted in an operation
+// that is under way must stay there, as Go may look at it.
 static inline int post_soon(struct op *o, uint64_t n)
 {
 	int32_t first = x->begun[o->b - x->boards].first;
@@ -129,11 +130,13 @@ static void note(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 	x->starts++;
 }
 
-// begun starts an operation whose post is possible, and leaves the gate. It says how far this member is by
-// the first operation of which it still has to read something, or the last one if there is none.
+// begun starts an operation whose post is possible, and leaves the gate. This member's progress on
+// the board becomes the first operation of which it still has to read something, or the last one if
+// there is none.
 //
-// A program that computes before it waits, whose waits find everything there, does not wait for the other cores here
-// either. One that waits at once does: to look at an entry that is about to be written takes it from its writer.
+// If the last waits have found everything there (the program computes before it waits), begun does
+// not wait until the other cores can see what it writes: see tell. Otherwise it does: looking at an
+// entry that is about to be written takes its cache line from the writer.
 static int begun(struct op *o, struct call *a, MPI_Comm comm, MPI_Request *out)
 {
 	struct begun *list = &x->begun[o->b - x->boards];
@@ -253,7 +256,7 @@ int impi_iscatter(const void *send, MPI_Count scount, MPI_Datatype stype, void *
 	return begun(&o, &a, comm, out);
 }
 
-// both is what Iallgather and Ialltoall have in common. A member posts as many blocks as posts says.
+// both is what Iallgather and Ialltoall have in common. posts is how many blocks a member posts.
 static inline int both(struct op *o, struct call *a, MPI_Count scount, MPI_Datatype stype, MPI_Count rcount, MPI_Datatype rtype, uint32_t posts)
 {
 	a->n = bytes(rcount, rtype);
@@ -294,8 +297,8 @@ int impi_ialltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void 
 	return both(&o, &a, scount, stype, rcount, rtype, o.b->members) ? begun(&o, &a, comm, out) : refuse();
 }
 
-// combines reports whether a member that gets the result of a reduction can combine in its buffers, and
-// turns MPI_IN_PLACE to NULL.
+// combines reports whether a member that gets the result of a reduction can combine in its buffers,
+// and turns MPI_IN_PLACE to NULL.
 static inline int combines(struct call *a)
 {
 	const void *own = a->send == MPI_IN_PLACE ? a->recv : a->send;
@@ -375,8 +378,8 @@ static int fetch(struct op *o, struct request *r)
 	}
 }
 
-// over takes an operation that is done out of the list, and says how far this member is now. The request
-// must be in the list.
+// over takes an operation that is done out of the list, in which its request must be, and announces
+// this member's progress.
 static void over(struct op *o, struct request *r)
 {
 	struct begun *list = &x->begun[r->board];
@@ -439,7 +442,7 @@ int impi_try_start(struct request *r)
 		uint32_t m = (uint32_t)__builtin_ctzll(left);
 		if (LOAD(*(_Atomic uint64_t *)entry(o.b, m, o.step)) >= o.step) {
 			if (!here(&o, r->what, m, n))
-				return UNKNOWN; // Go tells what is wrong
+				return UNKNOWN; // Go reports what is wrong
 			o.read |= n > INLINE;
 			left &= left - 1;
 		} else if (i > 0)

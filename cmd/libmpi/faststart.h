@@ -1,5 +1,5 @@
-// Nonblocking collective operations that C starts by itself: see faststart.c. Those that start one return 1
-// if they have.
+// Nonblocking collective operations that C starts by itself: see faststart.c. Those that start one
+// return 1 if they have.
 
 #ifndef IMPI_FAST_START_H
 #define IMPI_FAST_START_H
@@ -18,19 +18,20 @@ int impi_iallreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype 
 
 #define HIDDEN __attribute__((visibility("hidden")))
 
-// impi_await_start waits for an operation that is not over, and reports whether it is. The gate is passed.
+// impi_await_start waits for an operation that is not over, and reports whether it is. The gate is
+// passed.
 HIDDEN int impi_await_start(struct request *r);
 
-// impi_try_start ends an operation if it can be ended now. It returns whether it is over, or UNKNOWN if Go
-// has to find out. The gate is passed.
+// impi_try_start ends an operation if it can be ended now. It returns whether it is over, or
+// UNKNOWN if Go has to find out. The gate is passed.
 enum { UNKNOWN = -1 };
 HIDDEN int impi_try_start(struct request *r);
 
 // impi_ring wakes the members that sleep at the boards in a set. The gate is not passed.
 HIDDEN void impi_ring(uint32_t boards);
 
-// The boards, a bit for each, whose sleeping members have to be woken. It belongs to whoever has passed the
-// gate.
+// The boards, a bit for each, whose sleeping members have to be woken. It belongs to whoever has
+// passed the gate.
 extern uint32_t impi_rings HIDDEN;
 
 // leave_and_ring is leave for a call that may have to wake others.

@@ -2,7 +2,8 @@
 // (docs/decisions/0054). Go does them in the same memory in the same way (internal/engine/window,
 // direct.go), so either may do each operation.
 //
-// Each function does a call completely, or changes nothing and lets Go do it, which reports all errors.
+// Each function does a call completely, or changes nothing and lets Go do it, which reports all
+// errors.
 
 #define _GNU_SOURCE
 #include "onboard.h"
@@ -17,7 +18,8 @@ static inline struct window *window_of(MPI_Win win)
 	return w->handle == h && h != 0 ? w : NULL;
 }
 
-// target_of returns a rank of a window at which C may do operations now, or NULL. The gate is passed.
+// target_of returns a rank of a window at which C may do operations now, or NULL. The gate is
+// passed.
 static inline struct target *target_of(struct window *w, int rank)
 {
 	if (w == NULL || rank < 0 || (uint32_t)rank >= w->ranks)
@@ -46,7 +48,7 @@ static inline void copy(void *to, const void *from, uint64_t n)
 		memmove(to, from, n);
 }
 
-// size returns how many bytes both sides of an operation have, 0 if that is Go's to look at.
+// size returns how many bytes both sides of an operation have, 0 if Go has to do the operation.
 static inline uint64_t size(MPI_Count count, MPI_Datatype type, MPI_Count there, MPI_Datatype ttype)
 {
 	uint64_t n = bytes(count, type);
@@ -85,8 +87,8 @@ int impi_get(void *to, MPI_Count count, MPI_Datatype type, int rank, MPI_Aint di
 
 enum { SPINS = 32 };
 
-// lock takes the lock of a target's operations that are atomic, if it is soon free: Go lets other procs
-// run while it waits, one of which may hold it. Where there is none, the gate is enough.
+// lock takes the lock of a target's operations that are atomic, if it is soon free: Go lets other
+// procs run while it waits, one of which may hold it. Where there is none, the gate is enough.
 static inline int lock(struct target *t)
 {
 	if (t->lock == NULL)
@@ -194,8 +196,8 @@ int impi_compare_and_swap(const void *from, const void *compare, void *result, M
 	return done;
 }
 
-// order puts what this proc has stored before what it loads from now on. On some machines passing the
-// gate has.
+// order makes what this proc has stored visible before anything that it loads from now on. On
+// x86-64 passing the gate has done that already.
 static inline void order(void)
 {
 #if !defined(__x86_64__)
@@ -203,9 +205,9 @@ static inline void order(void)
 #endif
 }
 
-// idle ends a call that has nothing to do but to order what this proc has loaded and stored, and leaves
-// each WINDOW_SELDOMth to Go, which makes progress: programs call it in loops, until another proc has
-// done something. The gate is passed.
+// idle ends a call that has nothing to do but to order what this proc has loaded and stored, and
+// leaves each WINDOW_SELDOMth to Go, which makes progress: programs call it in loops, until another
+// proc has done something. The gate is passed.
 static inline int idle(struct window *w, int may)
 {
 	int done = may && (w->idle + 1) % WINDOW_SELDOM != 0;
@@ -241,8 +243,8 @@ int impi_sync(MPI_Win win)
 	return idle(w, w != NULL);
 }
 
-// impi_fence does what Go's Fence does where all operations are complete when their calls return: an
-// Allreduce of what has failed at the members, which is nothing.
+// impi_fence is Go's Fence for windows whose operations are complete when their calls return: an
+// Allreduce of the members' error codes, all of which have to be none. Otherwise Go does it.
 int impi_fence(int assert, MPI_Win win)
 {
 	static const int32_t none;
@@ -260,7 +262,7 @@ int impi_fence(int assert, MPI_Win win)
 		return refuse();
 	for (uint32_t m = 0; m < o.b->members; m++)
 		if (memcmp(data(o.b, m, o.step, sizeof none), &none, sizeof none) != 0)
-			return refuse(); // Go tells what has failed
+			return refuse(); // Go reports what has failed
 	w->fenced = 1;
 	w->used = 0;
 	return finish(&o);

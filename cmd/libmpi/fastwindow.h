@@ -1,4 +1,5 @@
-// One-sided operations that C does by itself: see fastwindow.c. They return 1 if they have done all.
+// One-sided operations that C does by itself: see fastwindow.c. They return 1 if they have done
+// all.
 
 #ifndef IMPI_FAST_WINDOW_H
 #define IMPI_FAST_WINDOW_H

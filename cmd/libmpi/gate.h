@@ -31,8 +31,8 @@ static inline void rest(void)
 #endif
 }
 
-// enter_busy passes the gate, unless another thread has, or Go has closed it or wants to. Something may
-// need progress meanwhile.
+// enter_busy passes the gate, unless another thread has, or Go has closed it or wants to. Something
+// may need progress meanwhile.
 static inline int enter_busy(void)
 {
 	uint32_t open = OPEN;
@@ -90,7 +90,8 @@ static inline struct comm *find(MPI_Comm comm)
 	return c->handle == h && h != 0 ? c : NULL;
 }
 
-// far_move copies to memory that another core reads next, as package plugins/sdk/support/ntcopy does.
+// far_move copies to memory that another core reads next, as package plugins/sdk/support/ntcopy
+// does.
 static inline void far_move(void *to, const void *from, uint64_t n)
 {
 #if defined(__x86_64__)

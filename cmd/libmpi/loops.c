@@ -1,4 +1,5 @@
-// How C combines numbers: a loop for each predefined operation and each size and kind of C's numbers.
+// How C combines numbers: a loop for each predefined operation and each size and kind of C's
+// numbers.
 
 #include <stdint.h>
 #include <string.h>
@@ -12,8 +13,8 @@
 #define WIDE
 #endif
 
-// Each loop sets b to a combined with b, where a is of the lower rank. Integers are combined without
-// signs where that makes no difference, since they wrap.
+// Each loop sets b to a combined with b, where a is of the lower rank. Integers are combined
+// without signs where that makes no difference, since they wrap.
 #define EACH(name, type, expression) \
 	WIDE static void name(const void *from, void *to, uint64_t n) \
 	{ \
@@ -77,7 +78,8 @@ static loop *const signed_loops[OPS][4] = {
 	[SUM] = SIZES(sum), [PROD] = SIZES(prod), [MAX] = SIZES(max), [MIN] = SIZES(min),
 	[LAND] = SIZES(land), [LOR] = SIZES(lor), [LXOR] = SIZES(lxor), [BAND] = SIZES(band), [BOR] = SIZES(bor), [BXOR] = SIZES(bxor),
 };
-static loop *const unsigned_loops[OPS][4] = { [MAX] = SIZES(maxu), [MIN] = SIZES(minu) }; // where they differ
+// The loops of unsigned numbers, for the operations where signs matter.
+static loop *const unsigned_loops[OPS][4] = { [MAX] = SIZES(maxu), [MIN] = SIZES(minu) };
 static loop *const float_loops[OPS][2] = { [SUM] = { fsum32, fsum64 }, [PROD] = { fprod32, fprod64 }, [MAX] = { fmax32, fmax64 }, [MIN] = { fmin32, fmin64 } };
 
 // impi_loop_of returns the loop of an operation on elements of a type, or NULL.

@@ -6,7 +6,8 @@
 #include <mpi.h>
 #include <stdint.h>
 
-// A loop sets each of n elements of to to what is in from combined with it; from is of the lower rank.
+// A loop combines two vectors of n elements: to[i] = from[i] OP to[i], where from is that of the
+// lower rank.
 typedef void loop(const void *from, void *to, uint64_t n);
 
 // impi_loop_of returns the loop of an operation on elements of a type, or NULL.

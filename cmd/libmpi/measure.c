@@ -7,10 +7,12 @@ __thread char impi_thread __attribute__((tls_model("initial-exec")));
 
 enum { YIELD = 64 }; // looks at a lock before the core is offered
 #define PAUSED (1u << 31) // of event.more: something else came between the calls
-enum { AHEAD = 4 }; // how many calls before it is used a cache line is asked of the thread that has read it
+// so many calls before it is used the cache line of an event is fetched from the thread that has
+// read it
+enum { AHEAD = 4 };
 
-// put adds the n events of an entry to those that wait to be written, or counts its calls as left out. how is
-// PAUSED or 0.
+// put adds the n events of an entry to those that wait to be written, or counts its calls as left
+// out. how is PAUSED or 0.
 static void put(struct measure *m, const struct event *from, uint32_t n, uint64_t begun, uint64_t ended, uint32_t how)
 {
 	uint64_t turn = atomic_load_explicit(&m->put, memory_order_relaxed);
@@ -40,7 +42,7 @@ static void lock(struct burst *b)
 
 static void unlock(struct burst *b) { atomic_store_explicit(&b->lock, 0, memory_order_release); }
 
-// close writes what has been merged. The burst is locked, here and below.
+// close_burst passes on what has been merged, to be written. The burst is locked, here and below.
 static void close_burst(struct measure *m)
 {
 	struct burst *b = &m->burst;
@@ -49,7 +51,7 @@ static void close_burst(struct measure *m)
 	b->kinds = 0;
 }
 
-// end_streak is ends of run.go there.
+// end_streak is the method ends in run.go of internal/engine/calls.
 static void end_streak(struct run *r)
 {
 	if (r->since == 0)
@@ -111,8 +113,9 @@ static void settle(struct measure *m)
 	b->pending.begun = 0;
 }
 
-// settle_run adds what was counted since the last look at the clock to the burst, as calls until then. If that is too
-// long for calls that follow each other closely, they are an entry that says so.
+// settle_run adds the calls that were counted since the last look at the clock to the burst, as if
+// the last one had ended at until. If that time is too long for calls that follow each other
+// closely, they become an entry of their own, which is marked as PAUSED.
 static void settle_run(struct measure *m, uint64_t until)
 {
 	struct burst *b = &m->burst;
@@ -124,7 +127,7 @@ static void settle_run(struct measure *m, uint64_t until)
 	for (int k = 0; k < TALLIES; k++) {
 		struct tally *t = &b->run.tallies[k];
 		int64_t n = (int64_t)(atomic_load_explicit(&t->total, memory_order_relaxed) - t->taken);
-		if (n <= 0) // below, if a receive was taken that then has waited
+		if (n <= 0) // below 0 if a counted receive has waited later
 			continue;
 		t->taken += (uint64_t)n;
 		list[kinds++] = (struct event){ .begun = from, .ended = until, .size = t->size * n, .comm = t->comm, .call = t->call, .peer = t->peer, .tag = t->tag, .source = NOBODY, .times = (uint32_t)n };
@@ -142,8 +145,9 @@ static void settle_run(struct measure *m, uint64_t until)
 	end_streak(&b->run);
 }
 
-// renew has the next calls that are as this one counted, if it is part of a run, and this thread has the run. The clock
-// was looked at for it, and all that were counted before have got to the burst.
+// renew has the next calls that are like this one counted without a look at the clock, if it is
+// part of a run, and the run is this thread's. The caller has looked at the clock for this call;
+// all calls that were counted before are in the burst.
 static void renew(struct burst *b, const struct event *e)
 {
 	struct run *r = &b->run;
@@ -173,8 +177,9 @@ uint64_t impi_uncount(void)
 	return now;
 }
 
-// impi_pends announces a call that receives: it is merged, as one that was over at once, if impi_over is
-// the next that is said of it. Otherwise impi_called says more. It returns 0 if another thread's waits.
+// impi_pends announces a call that receives. If impi_over follows, the call is merged as one that
+// was over at once; otherwise impi_called has to follow. It returns 0 if a call of another thread
+// is announced already, and where calls are not merged.
 int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
 {
 	struct measure *m = &impi_measure;
@@ -195,7 +200,8 @@ int impi_pends(int call, uint64_t begun, int peer, int tag, int64_t size, uintpt
 	return free;
 }
 
-// impi_since is the beginning of a call that has begun at a time of impi_begun_late, and is not over at once.
+// impi_since is the beginning of a call that has begun at a time of impi_begun_late, and is not
+// over at once.
 uint64_t impi_since(uint64_t begun)
 {
 	if (begun == 0)
@@ -203,7 +209,8 @@ uint64_t impi_since(uint64_t begun)
 	return begun != 0 ? begun : impi_clock();
 }
 
-// impi_called counts a call that has begun at a time of impi_clock; 0: it was over at once, unless it stalled.
+// impi_called counts a call that has begun at a time of impi_clock; 0: it was over at once, unless
+// it stalled.
 void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uintptr_t comm)
 {
 	impi_exchanged(call, begun, peer, tag, NOBODY, size, comm);

@@ -14,15 +14,16 @@ enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
 
 enum { COUNTED = 1, TRACED = 2, MERGED = 4 }; // bits of on
 enum { RING = 1 << 14, KINDS = 8 };
-enum { ENOUGH = 256, STEADY = 1024, AGAIN = 16, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 }; // see run.go there
+// See run.go in internal/engine/calls.
+enum { ENOUGH = 256, STEADY = 1024, AGAIN = 16, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 };
 enum { CALL_SEND = 3, CALL_RECV = 7 };
 enum { BRIEF_LOOKS = 64 }; // for a message, during which a call need not look at the clock
 enum { BRIEFLY = 1, LONG = 2 }; // how a call was done: without much waiting, or perhaps not
 
 struct sum { _Atomic uint64_t calls, time; };
 
-// A call that waits to be written to a timeline, in a cache line of its own. turn is its place in the order
-// of all, from 1 on, once it is complete.
+// A call that waits to be written to a timeline, in a cache line of its own. turn is its place in
+// the order of all, from 1 on, once it is complete.
 struct event {
 	_Atomic uint64_t turn;
 	uint64_t begun, ended;
@@ -31,7 +32,7 @@ struct event {
 	uint32_t call;
 	int32_t peer, tag;
 	uint32_t times, more;
-	int32_t source; // of what a call receives that also sends, to peer
+	int32_t source; // for a call that sends to peer and also receives: from whom
 };
 
 // Calls that are the same, counted without a look at the clock.
@@ -45,8 +46,8 @@ struct tally {
 	uint32_t unused[5];
 };
 
-// Calls that have followed each other closely for long: see run.go in package internal/engine/calls. owner is
-// the thread that writes what the lock of the burst does not guard.
+// Calls that have followed each other closely for long: see run.go in package
+// internal/engine/calls. owner is the thread that writes what the lock of the burst does not guard.
 struct run {
 	_Atomic uintptr_t owner;
 	_Atomic uint32_t streak;
@@ -57,8 +58,8 @@ struct run {
 	struct tally tallies[TALLIES];
 };
 
-// Short calls that follow each other closely: see merge.go in package internal/engine/calls. Whoever has
-// set lock may use the rest, but for open and stalled.
+// Short calls that follow each other closely: see merge.go in package internal/engine/calls.
+// Whoever has set lock may use the rest, but for open and stalled.
 struct burst {
 	_Atomic uint32_t lock;
 	uint32_t kinds;
@@ -110,11 +111,12 @@ static inline uint64_t impi_clock(void)
 	return impi_nanoseconds();
 }
 
-// LATE reports whether calls that are over at once are merged without their beginning being looked up.
+// LATE reports whether calls that are over at once are merged without looking at the clock when
+// they begin.
 #define LATE ((atomic_load_explicit(&impi_measure.on, memory_order_relaxed) & (COUNTED | MERGED)) == MERGED)
 
-// impi_begun_late is the beginning of a call that sends, or 0: most are over at once, and while they leave
-// somebody may wait for the message.
+// impi_begun_late is the beginning of a call that sends, or 0: most are over at once, and while
+// they leave somebody may wait for the message.
 static inline uint64_t impi_begun_late(void)
 {
 	if (!LATE)
@@ -133,7 +135,8 @@ static inline void impi_stalls(void)
 // impi_over ends a call that impi_pends has announced and that has not waited long.
 static inline void impi_over(void) { atomic_store_explicit(&impi_measure.burst.open, 0, memory_order_release); }
 
-extern __thread char impi_thread __attribute__((visibility("hidden"), tls_model("initial-exec"))); // whose address is the thread's
+// impi_thread is there for its address, which identifies the thread.
+extern __thread char impi_thread __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 // impi_counted counts a call if it need not be looked at.
 static inline int impi_counted(int k, int peer, int tag, int64_t size, uintptr_t comm)
@@ -157,8 +160,8 @@ static inline int impi_sent(uint64_t begun, int peer, int tag, int64_t size, uin
 
 uint64_t impi_uncount(void);
 
-// impi_waits is the beginning of a call that receives and has not found its message within BRIEF_LOOKS: begun, or now
-// if that is COUNTED_ONLY.
+// impi_waits is the beginning of a call that receives and has not found its message within
+// BRIEF_LOOKS: begun, or now if that is COUNTED_ONLY.
 static inline uint64_t impi_waits(uint64_t begun) { return begun == COUNTED_ONLY ? impi_uncount() : begun; }
 
 uint64_t impi_since(uint64_t begun);
@@ -167,8 +170,9 @@ void impi_called(int call, uint64_t begun, int peer, int tag, int64_t size, uint
 void impi_exchanged(int call, uint64_t begun, int peer, int tag, int source, int64_t size, uintptr_t comm);
 int64_t impi_size(MPI_Count count, MPI_Datatype type);
 
-// impi_receives begins a call that receives, and returns the time, or COUNTED_ONLY. If it sets pends nothing but
-// impi_over is left to say, and not even that of COUNTED_ONLY, if the message comes within BRIEF_LOOKS.
+// impi_receives begins a call that receives, and returns the time, or COUNTED_ONLY if the call is
+// counted already. If it sets *pends and the message comes within BRIEF_LOOKS, only impi_over is to
+// be called, and for COUNTED_ONLY nothing.
 static inline uint64_t impi_receives(int call, int *pends, int peer, int tag, int64_t size, uintptr_t comm)
 {
 	*pends = 1;

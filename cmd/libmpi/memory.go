@@ -87,7 +87,8 @@ func touched[T any](name string, p uintptr, n int) ([]T, error) {
 	return a, err
 }
 
-// touch reads a byte.
+// touch reads the byte at p, so that a pointer to nothing fails here and not in the code that
+// follows. Inlined, a read whose value nobody needs would be left out.
 //
 //go:noinline
 func touch(p unsafe.Pointer) byte { return *(*byte)(p) }
@@ -100,7 +101,7 @@ func ints(name string, p uintptr, n int, which int32) ([]int, error) {
 	return copied[int32, int](name, p, n)
 }
 
-// counts is ints as int64.
+// counts is ints for 64-bit values.
 func counts(name string, p uintptr, n int, which int32) ([]int64, error) {
 	if which != 0 {
 		return copied[int64, int64](name, p, n)

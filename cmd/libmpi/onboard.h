@@ -1,5 +1,5 @@
-// What blocking and nonblocking collective operations on the board have in common: see fastboard.c and
-// faststart.c.
+// What blocking and nonblocking collective operations on the board have in common: see fastboard.c
+// and faststart.c.
 
 #ifndef IMPI_ON_BOARD_H
 #define IMPI_ON_BOARD_H
@@ -26,8 +26,9 @@ struct op {
 	unsigned what;   // the operation, if memory is lent
 	const void *from; // that memory
 	uint64_t size;
-	int later;       // this member goes on before the others can find what it posts
-	uint64_t block; // of what is posted, the block of this length that is this member's own is read by nobody; 0: none
+	int later;       // this member goes on before the others can see what it has posted
+	// bytes of this member's own block in what it posts, which nobody reads; 0: there is none
+	uint64_t block;
 };
 
 static inline _Atomic uint64_t *progress(struct board *b, uint32_t m) { return (_Atomic uint64_t *)(b->slot + SLOT_HEAD + m * MEMBER); }
@@ -47,7 +48,7 @@ static inline char *data(struct board *b, uint32_t m, uint64_t step, uint64_t n)
 
 static inline uint64_t header(unsigned what, uint64_t n) { return (uint64_t)what << 56 | n; }
 
-// others is the set of the members that sleep, except this one.
+// others_asleep is the set of the members that sleep, except this one.
 static inline uint64_t others_asleep(struct board *b) { return atomic_load((_Atomic uint64_t *)b->slot) & ~((uint64_t)1 << b->me); }
 
 // next_of makes o the next operation of its communicator, if C may do that.
@@ -62,7 +63,8 @@ static inline int next_of(struct op *o)
 	return 1;
 }
 
-// start passes the gate and finds the place of a communicator, if C may do its next operation.
+// start passes the gate and makes o the next operation of a communicator, if C may do that.
+// Otherwise it leaves the gate again and returns 0: Go does the operation.
 static inline int start(struct op *o, MPI_Comm comm)
 {
 	if (!enter())
@@ -71,7 +73,7 @@ static inline int start(struct op *o, MPI_Comm comm)
 	if (c != NULL && c->board != NONE) {
 		o->b = &x->boards[c->board];
 		if (x->begun[c->board].first == NONE && next_of(o))
-			return 1; // else Go waits for those that were started before
+			return 1; // otherwise Go first waits for the operations that were started before
 	}
 	leave();
 	return 0;
@@ -92,7 +94,8 @@ static inline int done_at_once(struct op *o)
 	return 1;
 }
 
-// give_back says that this member has read all that it needs of the operation, which cannot fail any more.
+// give_back says that this member has read all that it needs of the operation, which cannot fail
+// any more.
 static inline void give_back(struct op *o)
 {
 	if (o->read)
@@ -102,8 +105,8 @@ static inline void give_back(struct op *o)
 
 static inline int reached(struct op *o, uint32_t m, _Atomic uint64_t *word, uint64_t want);
 
-// returned reports whether those to whom memory is lent have read it, or do within a few looks. For one
-// that cannot read it and asks for it Go posts it.
+// returned reports whether those to whom memory is lent have read it, or do within a few looks. It
+// returns 0 also if one of them cannot read it, and asks for it: Go then posts it.
 static inline int returned(struct op *o)
 {
 	for (uint64_t left = o->to; left != 0; left &= left - 1) {
@@ -128,8 +131,8 @@ static inline void tally(struct op *o, int posts)
 	b->ops++;
 }
 
-// finish ends an operation that is done, once nobody needs this member's memory any more. From then on
-// Go must not do it again.
+// finish ends an operation that is done, once nobody needs this member's memory any more. From then
+// on Go must not do it again.
 static inline int finish(struct op *o)
 {
 	struct board *b = o->b;
@@ -146,9 +149,10 @@ static inline int finish(struct op *o)
 	return 1;
 }
 
-// tell writes a step where the others look for it. What comes next is a look whether one of them sleeps, which has
-// to be after this can be seen, so that the exchange waits for that. A store does not, and the program goes on
-// meanwhile: a member that has just gone to sleep is then missed, but looks again a moment later.
+// tell writes a step where the others look for it. The caller then looks whether one of them
+// sleeps, and has to wake it. An exchange waits until the others can see the step, so that no
+// sleeper is missed. A store, for o->later, lets the program go on: it may miss a member that has
+// just gone to sleep, which looks again a moment later.
 static inline void tell(struct op *o, _Atomic uint64_t *word)
 {
 	if (o->later)
@@ -160,8 +164,8 @@ static inline void tell(struct op *o, _Atomic uint64_t *word)
 // arrive says that this member has begun the operation.
 static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->step); }
 
-// until waits until a word is at least want. It gives up where Go should wait, which can sleep, finds
-// out by its yields that other threads compute, and can wake those that sleep.
+// until waits until a word is at least want. It gives up where Go should wait, which can sleep,
+// finds out by its yields that other threads compute, and can wake those that sleep.
 static inline int until(struct op *o, _Atomic uint64_t *word, uint64_t want)
 {
 	if (others_asleep(o->b) != 0)
@@ -298,17 +302,17 @@ static inline int posted(struct op *o, unsigned what, uint32_t m, uint64_t n)
 {
 	char *e = entry(o->b, m, o->step);
 	if (!reached(o, m, (_Atomic uint64_t *)e, o->step) || !here(o, what, m, n))
-		return 0; // Go tells what is wrong
+		return 0; // Go reports what is wrong
 	o->read |= o->lent || n > INLINE;
 	return 1;
 }
 
-// impi_between is where what others lend comes if the way straight to where it belongs is slow. It belongs to
-// whoever has passed the gate.
+// impi_between is memory through which take copies what others lend, where copying it straight to
+// its destination would be slow (impi_is_slow). Only a thread that has passed the gate may use it.
 extern char impi_between[PIECE + AHEAD_PAGE] __attribute__((visibility("hidden")));
 
-// take copies n bytes from offset at on of the whole that a member has posted or lends. The member's key,
-// which is read in the same system call, proves that the memory is still its own.
+// take copies n bytes from offset at on of the whole that a member has posted or lends. The
+// member's key, which is read in the same system call, proves that the memory is still its own.
 static inline int take(struct op *o, uint32_t m, void *to, uint64_t n, uint64_t at, uint64_t whole)
 {
 	if (!o->lent) {
@@ -352,8 +356,8 @@ static inline int writable(const void *p, uint64_t n) { return held(impi_writabl
 
 static inline int overlap(const void *a, uint64_t n, const void *b, uint64_t m) { return (uintptr_t)a < (uintptr_t)b + m && (uintptr_t)b < (uintptr_t)a + n; }
 
-// block reports whether C handles blocks of n bytes, of which a member posts or gets count, and notes
-// whether a member that posts some, posts of them, lends them.
+// block reports whether C handles blocks of n bytes, and notes whether they are lent. count is the
+// most blocks that a member posts or gets, posts how many one posts that posts any.
 static inline int block(struct op *o, uint64_t n, uint32_t count, uint32_t posts)
 {
 	if (n == 0 || n > LEND_MOST || n * count > LEND_MOST)
@@ -380,7 +384,8 @@ static inline int no_bytes(const void *send, MPI_Count scount, MPI_Datatype styp
 // root_in reports whether there is a member with this rank.
 static inline int root_in(struct board *b, int root) { return root >= 0 && (uint32_t)root < b->members; }
 
-// collect copies the blocks of n bytes that the other members have posted or lend, each from offset at on.
+// collect copies the blocks of n bytes that the other members have posted or lend, each from offset
+// at on.
 static inline int collect(struct op *o, char *recv, uint64_t n, uint64_t at, uint64_t whole)
 {
 	for (uint32_t m = 0; m < o->b->members; m++)
@@ -392,9 +397,9 @@ static inline int collect(struct op *o, char *recv, uint64_t n, uint64_t at, uin
 // aligned reports whether a buffer may have elements of size bytes, which is mostly a power of 2.
 static inline int aligned(const void *p, uint64_t size) { return ((uintptr_t)p & (size - 1)) == 0; }
 
-// impi_combine combines the operands of all members, from the last rank to the first, and stores the result.
-// own is this member's. It changes nothing and returns 0 if there are NaNs: which of several becomes the
-// result Go decides for all members.
+// impi_combine combines the operands of all members, from the last rank to the first, and stores
+// the result. own is this member's. It changes nothing and returns 0 if there are NaNs: which of
+// several becomes the result Go decides for all members.
 int impi_combine(struct op *o, loop *f, const void *own, void *recv, uint64_t n, MPI_Datatype type) __attribute__((visibility("hidden")));
 
 #endif

@@ -1,5 +1,5 @@
-// How long C waits before Go does, which can sleep and looks at all links, and when it offers its core meanwhile:
-// as package plugins/sdk/support/polling does for Go.
+// How long C waits before Go does, which can sleep and looks at all links, and when it offers its
+// core meanwhile: as package plugins/sdk/support/polling does for Go.
 
 #ifndef IMPI_PATIENCE_H
 #define IMPI_PATIENCE_H
@@ -8,13 +8,14 @@
 #include "gate.h"
 #include "measure.h"
 
-// How Go waits, in nanoseconds and polls, and how often C looks between two yields: at memory, and at a carrier,
-// which takes as long as some looks at memory.
+// How Go waits, in nanoseconds and polls, and how often C looks between two yields: at memory, and
+// at a carrier, which takes as long as some looks at memory.
 enum { PATIENCE = 200000, STOLEN = 20000, POLLS_MAX = 64, LOOKS = 4, CARRIER_LOOKS = 8, LAST_LOOKS = 256 };
 
-// observe sets how often C looks before it yields from the time of a yield, as Go's Spinner does. Go has no
-// occasion to do that while all waits end in C. A yield in which another thread ran halves the looks only: on a core
-// to which a launcher has bound this process, that is often one of the Go runtime's, for a microsecond.
+// observe sets how often C looks before it yields from the time of a yield, as Go's Spinner does.
+// Go has no occasion to do that while all waits end in C. A yield in which another thread ran
+// halves the looks only: on a core to which a launcher has bound this process, that is often one of
+// the Go runtime's, for a microsecond.
 static inline void observe(uint64_t yield)
 {
 	if (yield > x->shared)
@@ -23,15 +24,17 @@ static inline void observe(uint64_t yield)
 		x->polls = x->polls == 0 ? 1 : x->polls < POLLS_MAX / 2 ? 2 * x->polls : POLLS_MAX;
 }
 
-// A wait for something that comes by a carrier. Go takes long to look at one: if one proc left its wait to Go, so
-// would the other one, which waits for it, and again the first. So C waits as long as Go would before it sleeps.
+// A wait for something that comes by a carrier. Go takes long to look at one: if one proc left its
+// wait to Go, so would the other one, which waits for it, and again the first. So C waits as long
+// as Go would before it sleeps.
 struct wait {
 	int looks; // before the next yield
 	uint64_t begun; // when it has first offered the core; 0: not yet
 };
 
-// wait_for is a wait that begins. more is how many looks it has beyond the usual. Where other threads compute, the
-// first looks are all, as Go sleeps then: longer than a message takes that is under way.
+// wait_for begins a wait, with more looks than usual by more. Where other threads compute, C only
+// makes the first looks, since Go would sleep then; these take longer than a message that is under
+// way.
 static inline struct wait wait_for(int more)
 {
 	if (x->polls > 0)

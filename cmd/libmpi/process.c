@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 // A program that is linked to another MPI library as well, and to that one first, would call its
-// functions with our handles, and die of that without a word of why. Tools that stand between define
-// MPI_Init alone (MPI-4.1, 15.2). An address in the program itself is no other library's: a program that
-// is not position-independent has a function's address in its own table.
+// functions with our handles, and die of that without a word of why. Tools that stand between
+// define MPI_Init alone (MPI-4.1, 15.2). An address in the program itself is no other library's: a
+// program that is not position-independent has a function's address in its own table.
 __attribute__((constructor)) static void isFirst(void)
 {
 	Dl_info used, own, main;

@@ -5,7 +5,8 @@
 
 #include "gate.h"
 
-// A request of C is a place in a table. Its handle says so, and of which generation it is.
+// A request of C is a place in a table. Its handle has the kind, the index of the place, and the
+// generation, which tells it from earlier requests in the same place.
 enum { SHIFT = 3, KIND_SHIFT = 27 };
 
 static inline MPI_Request handle(struct request *r)
@@ -36,7 +37,8 @@ static inline struct request *new(uint32_t state, MPI_Comm comm, int peer)
 	return r;
 }
 
-// detach takes a request out of a list, in which before is the one before it, or NONE. The gate is passed.
+// detach takes a request out of a list, in which before is the one before it, or NONE. The gate is
+// passed.
 static inline void detach(int32_t *first, int32_t *last, int32_t before, struct request *r)
 {
 	if (before == NONE)

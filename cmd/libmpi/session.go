@@ -72,8 +72,8 @@ func join() error {
 	return nil
 }
 
-// rested are the communicators that MPI_COMM_WORLD and MPI_COMM_SELF are again if the
-// job is joined once more.
+// rested keeps MPI_COMM_WORLD and MPI_COMM_SELF while nobody uses MPI but the process stays in the
+// job: the next join makes them valid again.
 var rested struct{ world, self *commObject }
 
 // leave is the inverse of join. The last user leaves the job if good is set, and waits for the

@@ -1,5 +1,5 @@
-// The functions of mpi-ext.h, which are not in the tables that the others are generated from: they are not
-// of MPI's ABI.
+// The functions of mpi-ext.h, which are not in the tables that the others are generated from: they
+// are not of MPI's ABI.
 
 #include <mpi-ext.h>
 #include "_cgo_export.h"

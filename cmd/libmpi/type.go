@@ -11,8 +11,8 @@ import (
 	"github.com/openimpi/impi/core/mpi"
 )
 
-// storeType stores the handle of a new datatype, or of none. One that was made with large counts
-// says so.
+// storeType stores the handle of a new datatype, or of none. which is 1 if it was made with large
+// counts, which MPI_Type_get_envelope has to tell.
 func storeType(to *uintptr, which int32, t *mpi.Datatype) (err error) {
 	if t == nil {
 		*to = datatypeNull

@@ -98,7 +98,8 @@ type agreement struct {
 	decided bool
 }
 
-// New makes a Member.
+// New makes the member c.Me of a group of c.Size, before the first agreement. It fails, with
+// ErrConfig, for values that cannot be; those that are 0 get their defaults.
 func New(c Config) (*Member, error) {
 	if c.Size < 1 || c.Me < 0 || c.Me >= c.Size || c.Sites != nil && len(c.Sites) != c.Size || c.Fan < 0 || c.Window < 0 {
 		return nil, fmt.Errorf("%w: member %d of %d, sites of %d, fan %d, window %d", ErrConfig, c.Me, c.Size, len(c.Sites), c.Fan, c.Window)

@@ -20,7 +20,8 @@ func SetOf(ranks ...int) (s Set) {
 	return s
 }
 
-// Has reports whether a rank is in the set.
+// Has reports whether a rank is in the set; any number may be asked for, and negative ones never
+// are.
 func (s Set) Has(rank int) bool {
 	return rank >= 0 && rank/64 < len(s.words) && s.words[rank/64]>>(rank%64)&1 != 0
 }
@@ -58,7 +59,6 @@ func (s Set) Without(o Set) Set {
 	return d.trim()
 }
 
-// String lists the ranks.
 func (s Set) String() string { return fmt.Sprint(slices.Collect(s.All())) }
 
 func (s *Set) add(rank int) {

@@ -134,7 +134,8 @@ func fill(p *Member, e int, t Step, what uint8, n int) {
 	p.Written[t.index()%entries] = t
 }
 
-// posted returns the entry in which member m has posted n bytes in t.
+// posted returns the entry in which member m has posted n bytes in t. The error is ErrBoard if m is
+// in another step, and a *Mismatch if it has posted anything else.
 func (p *Member) posted(m int, t Step, what uint8, n int) (entry int, err error) {
 	e := p.entry(m, t)
 	if at := Step(p.b.word(e).Load()); at != t {

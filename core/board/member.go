@@ -104,7 +104,7 @@ func (p *Member) Others() uint64 {
 	return ^uint64(0) >> (64 - p.n) &^ (1 << p.me)
 }
 
-// SetOf returns the set with one member.
+// SetOf returns the set that contains member m alone: bit m.
 func SetOf(m int) uint64 { return 1 << m }
 
 // Begin records that this member has begun t, and has read all that it needs of earlier steps.
@@ -250,7 +250,6 @@ type Mismatch struct {
 	WantBytes int
 }
 
-// Error describes both calls.
 func (e *Mismatch) Error() string {
 	if e.What != e.WantWhat {
 		return fmt.Sprintf("rank %d calls another operation, number %d where %d is expected", e.Member, e.What, e.WantWhat)
@@ -317,7 +316,8 @@ func (p *Member) Arrived(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, want: uint64(t)}
 }
 
-// Posted returns a Wait until members have posted in t.
+// Posted returns a Wait until each of members has posted in t, after which Read has what they
+// posted.
 func (p *Member) Posted(members uint64, t Step) Wait {
 	return Wait{p: p, left: members, entry: t, want: uint64(t)}
 }

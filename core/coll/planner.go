@@ -182,7 +182,8 @@ func (t team) rank(place int) int {
 	return int(rank)
 }
 
-// NewPlanner makes the planner of a communicator.
+// NewPlanner makes the planner of this process for collective operations on c. It fills in the
+// defaults of p.Tuning.
 func NewPlanner(c *comm.Comm, p Profile) *Planner {
 	p.Tuning = p.Tuning.withDefaults()
 	return newPlanner(c, p)

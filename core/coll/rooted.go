@@ -112,7 +112,8 @@ func (p rooted) blocks(own, whole []byte, root int) {
 	p.blocksOf(own, even(whole, len(own)), root)
 }
 
-// blocksOf is blocks for a root that has the blocks in parts.
+// blocksOf is blocks for blocks that need not follow each other in the root's memory: all has them
+// by rank.
 func (p rooted) blocksOf(own []byte, all parts, root int) {
 	if p.m.Local(p.me, root) {
 		p.foreign(all, root)

@@ -170,8 +170,8 @@ func (p rooted) sendLength(n int) {
 	p.sendLocal(p.team.rank(0), tagLengths, b)
 }
 
-// recvLengths receives at the master what sendLength sends, and then calls then with the lengths in
-// elements, by place, to plan the rest. Nothing may be planned after it before that.
+// recvLengths receives at the master what sendLength sends, and calls then with the lengths in
+// elements, by place, to plan the rest. Nothing may be planned between recvLengths and that call.
 func (p rooted) recvLengths(own int, then func([]int)) {
 	size := p.team.size()
 	b := p.scratch.get(8 * size)

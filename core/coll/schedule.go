@@ -29,7 +29,6 @@ const (
 	Decode               // Dst = native form of Src, which is in the form Rep
 )
 
-// String returns the action's name.
 func (a Action) String() string {
 	return [...]string{"send", "recv", "phase", "reduce", "copy", "encode", "decode"}[a]
 }

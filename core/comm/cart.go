@@ -50,7 +50,8 @@ func (c *Cart) Dims() []int { return slices.Clone(c.dims) }
 // Periodic returns a copy of the flags that are set for periodic dimensions.
 func (c *Cart) Periodic() []bool { return slices.Clone(c.periodic) }
 
-// Coords returns the coordinates of a rank.
+// Coords returns the coordinates of a rank, the last one of which varies fastest (MPI-4.1, 8.2).
+// The error is ErrRank if the rank has no place in the topology.
 func (c *Cart) Coords(rank int) ([]int, error) {
 	if uint(rank) >= uint(c.size) {
 		return nil, fmt.Errorf("comm: %w: %d, the topology has %d places", ErrRank, rank, c.size)

@@ -73,7 +73,7 @@ func (t *Clients) begin(k int) Proc {
 	return t.ranges[k-1].end
 }
 
-// Of returns the client of a proc of the table.
+// Of returns the client of p, which must be in the table.
 func (t *Clients) Of(p Proc) wire.ClientRank {
 	client, _, _ := t.span(p)
 	return client

@@ -70,7 +70,7 @@ func (c *Comm) Context() wire.ContextID { return c.spec.Context }
 // communicator's own plus one.
 func (c *Comm) CollectiveContext() wire.ContextID { return c.spec.Context + 1 }
 
-// Group returns the group of the members.
+// Group returns the members by rank.
 func (c *Comm) Group() *Group { return c.spec.Group }
 
 // Size returns the number of members.
@@ -85,13 +85,13 @@ func (c *Comm) Self() Proc { return c.spec.Self }
 // Proc returns the member with that rank; ok is false if there is no such rank.
 func (c *Comm) Proc(rank int) (p Proc, ok bool) { return c.spec.Group.At(rank) }
 
-// ClientOf returns the client of a proc that is a member.
+// ClientOf returns the client of p, which must be a member.
 func (c *Comm) ClientOf(p Proc) wire.ClientRank { return c.spec.Clients.Of(p) }
 
 // Clients returns the table that contains all members.
 func (c *Comm) Clients() *Clients { return c.spec.Clients }
 
-// Topology returns the topology, or nil.
+// Topology returns the virtual topology that the communicator was made with, or nil (MPI-4.1, 8.1).
 func (c *Comm) Topology() Topology { return c.spec.Topology }
 
 // Cart returns the Cartesian topology, or nil.

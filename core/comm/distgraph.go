@@ -62,7 +62,8 @@ func checkWeights(what string, weights []int, n int) error {
 	return nil
 }
 
-// Weighted reports whether edges have weights.
+// Weighted reports whether the graph was made with weights, which MPI_Dist_graph_neighbors_count
+// returns (MPI-4.1, 8.5.5). Nil weights of all edges stand for MPI_UNWEIGHTED.
 func (g *DistGraph) Weighted() bool { return g.weighted }
 
 // Adjacent returns a copy of the neighbours; weights are nil if there are none.

@@ -51,7 +51,8 @@ func (g *Graph) Size() int { return len(g.index) }
 // Index returns a copy of the ends of each node's edges, as indexes in Edges.
 func (g *Graph) Index() []int { return slices.Clone(g.index) }
 
-// Edges returns a copy of all edges.
+// Edges returns a copy of the neighbours of all ranks, rank after rank; Index has where those of
+// each rank end.
 func (g *Graph) Edges() []int { return slices.Clone(g.edges) }
 
 // Of returns the neighbours of a rank. The caller must not change them.

@@ -88,17 +88,18 @@ func (m *Masters) clientOf(rank int) wire.ClientRank {
 	return m.table.Of(p)
 }
 
-// Rank returns the rank of master number n.
+// Rank returns the rank of master number n, which must be below Count.
 func (m *Masters) Rank(n int) int { return int(m.locals[n].runs[0].first) }
 
-// Client returns the client of master number n.
+// Client returns the client whose master has number n, which must be below Count.
 func (m *Masters) Client(n int) wire.ClientRank { return m.clients[n] }
 
 // Locals returns the ranks of the client of master number n, as a group whose members are
 // ranks, ascending, the master first.
 func (m *Masters) Locals(n int) *Group { return m.locals[n] }
 
-// LocalIndex returns the index of rank among the Locals of its master.
+// LocalIndex returns the place of rank among the ranks of its client, which Locals returns: 0 for
+// the master.
 func (m *Masters) LocalIndex(rank int) int {
 	place, _ := m.locals[m.Number(rank)].Rank(Proc(rank))
 	return place

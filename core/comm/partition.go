@@ -25,7 +25,7 @@ type Choice struct{ Color, Key int32 }
 // ChoiceSize is the size of an encoded choice in bytes.
 const ChoiceSize = 8
 
-// Append appends the encoded c to b.
+// Append appends the ChoiceSize bytes that ReadChoice decodes: colour and key, big-endian.
 func (c Choice) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, uint32(c.Color)), uint32(c.Key))
 }
@@ -108,7 +108,7 @@ func (p Partition) PartsOf(ranks *Group) (some Partition) {
 	return some
 }
 
-// Append appends the encoded p to b.
+// Append appends the parts in the form that ReadPartition decodes, at most PartitionLimit bytes.
 func (p Partition) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
 	for _, part := range p {

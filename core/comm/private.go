@@ -84,7 +84,7 @@ type Confirmation struct {
 	draws int
 }
 
-// Confirm begins a confirmation.
+// Confirm begins a confirmation. leads is true if this process draws IDs; at least one member must.
 func (a *Contexts) Confirm(leads bool) *Confirmation { return &Confirmation{a: a, leads: leads} }
 
 // Propose returns the process's proposal for this round, to be combined with those of the others.

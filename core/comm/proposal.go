@@ -20,7 +20,8 @@ const ProposalSize = 24
 
 const busyFlag = 1 << 31
 
-// Combine combines two proposals.
+// Combine returns what both proposals demand together. The order in which proposals are combined
+// does not matter: of two faults, the larger number remains.
 func (p Proposal) Combine(q Proposal) Proposal {
 	return Proposal{p.ContextUse.Combine(q.ContextUse), max(p.Fault, q.Fault), p.Flags | q.Flags}
 }

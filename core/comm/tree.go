@@ -19,7 +19,7 @@ func NewTree(m *Masters) Tree { return Tree{m: m, starts: m.starts} }
 // Clients returns the number of clients that the members belong to.
 func (t Tree) Clients() int { return t.m.Count() }
 
-// Rank returns the rank at a position.
+// Rank returns the rank that has a position, the inverse of Position.
 func (t Tree) Rank(position int) int {
 	n := t.number(position)
 	rank, _ := t.m.Locals(n).At(position - t.starts[n])
@@ -43,7 +43,7 @@ func (t Tree) Ranks(from, to int) *Group {
 	return b.group()
 }
 
-// Position returns the position of a rank.
+// Position returns the position that a rank has in the tree, the inverse of Rank.
 func (t Tree) Position(rank int) int { return t.starts[t.m.Number(rank)] + t.m.LocalIndex(rank) }
 
 func (t Tree) number(position int) int {

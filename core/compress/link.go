@@ -113,7 +113,8 @@ func (l *Link) Buffered() bool {
 // so a driver can stop after the bytes that were already read.
 func (l *Link) BufferedOnly() { l.in.only = true }
 
-// Handle returns the handle of the link below.
+// Handle returns the handle of the link below. It becomes readable for new bytes only: see
+// Buffered.
 func (l *Link) Handle() int { return l.below.Handle() }
 
 // Arm arms the link below, unless something can be received without it.
@@ -127,7 +128,8 @@ func (l *Link) Limits() link.Limits { return l.below.Limits() }
 // CloseSend ends this side's stream. Bytes that Send has not taken are lost.
 func (l *Link) CloseSend() error { return l.below.CloseSend() }
 
-// Close closes the link below.
+// Close closes the link below and frees the buffers, those in use by a call in progress when it
+// returns. Bytes that Send has taken but not passed on are lost.
 func (l *Link) Close() error {
 	if l.sending.close() {
 		l.out.release()
@@ -138,5 +140,5 @@ func (l *Link) Close() error {
 	return l.below.Close()
 }
 
-// Below returns the link below.
+// Below returns the link below, for its figures: who sent or received by it would break the frames.
 func (l *Link) Below() link.Link { return l.below }

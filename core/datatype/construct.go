@@ -48,12 +48,13 @@ func Hindexed(lens, disps []int64, old *Type) (*Type, error) {
 	return indexed(CombinerHindexed, lens, disps, 0, old)
 }
 
-// IndexedBlock is Indexed with blocks of equal length.
+// IndexedBlock is Indexed with length items in each block (MPI_Type_create_indexed_block; MPI-4.1,
+// 5.1.2). It keeps no slice.
 func IndexedBlock(length int64, disps []int64, old *Type) (*Type, error) {
 	return indexed(CombinerIndexedBlock, nil, disps, length, old)
 }
 
-// HindexedBlock is Hindexed with blocks of equal length.
+// HindexedBlock is IndexedBlock with displacements in bytes (MPI_Type_create_hindexed_block).
 func HindexedBlock(length int64, disps []int64, old *Type) (*Type, error) {
 	return indexed(CombinerHindexedBlock, nil, disps, length, old)
 }

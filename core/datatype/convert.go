@@ -63,7 +63,7 @@ func ParseRepresentation(name string) (Representation, error) {
 	return Native, fmt.Errorf("datatype: %w: %q, want one of %q", ErrRepresentation, name, representationNames[:])
 }
 
-// Valid reports whether r is one of the representations.
+// Valid reports whether r is one of the constants above, as a number from outside may not be.
 func (r Representation) Valid() bool { return r < representations }
 
 // Exact returns the representation that equals r without the rounding of numbers.

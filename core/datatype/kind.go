@@ -204,10 +204,9 @@ func pair[V PairValue](name string, wire uint8) layout {
 		index: uint8(unsafe.Offsetof(p.Index))}
 }
 
-// Valid reports whether k is one of the kinds.
+// Valid reports whether k is a kind other than Invalid, as a number from outside may not be.
 func (k Kind) Valid() bool { return k > Invalid && k < kinds }
 
-// String returns the Go name of the kind.
 func (k Kind) String() string {
 	if k < kinds {
 		return layouts[k].name

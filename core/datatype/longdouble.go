@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// wide is a kind of reals that Go has no type for, and that of complex numbers of two of them. The
-// operations use integers, and give the results of a processor.
+// wide describes a kind of real numbers that Go has no type for, and the kind of complex numbers
+// made of two of these. Its operations compute with integers, and have the same results as those of
+// a processor.
 type wide struct {
 	real, complex Kind
 	digits        int // binary digits

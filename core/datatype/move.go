@@ -38,9 +38,9 @@ func (m *mover) items(x *node, d *def, base unsafe.Pointer, count int, off int64
 
 func (m *mover) done() bool { return len(m.buf) == 0 || m.stuck }
 
-// move moves x, the origin of whose parent is disp bytes from base, from byte off of its
-// own stream on. Only addresses of elements are computed: others might not be in valid
-// memory.
+// move moves the data of node x, from byte off of x's own stream on. disp is where the origin of
+// x's parent is, in bytes from base. Only addresses of elements are computed, since what lies
+// between them need not be valid memory.
 func (m *mover) move(x *node, base unsafe.Pointer, disp, off int64) {
 	disp += x.disp
 	switch x.op {

@@ -43,7 +43,6 @@ func NewOp(fn Func, commutative bool, kinds ...Kind) *Op {
 	return op
 }
 
-// String returns the name of the operation.
 func (o *Op) String() string {
 	if o == nil {
 		return "no operation"

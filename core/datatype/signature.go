@@ -68,7 +68,8 @@ type Signature struct {
 // anyHash is the hash of data that matches everything: packed data (MPI-4.1, 3.3.1).
 const anyHash = 1<<64 - 1
 
-// Signature returns the signature of count items of t.
+// Signature returns the signature of a message of count items of t. It takes time for log(count)
+// steps, not for each element.
 func (t *Type) Signature(count int) Signature {
 	d := defOf(t)
 	return d.signatureOf(d.sig.times(int64(count)))

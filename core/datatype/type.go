@@ -194,7 +194,8 @@ func (t *Type) Name() string {
 	return ""
 }
 
-// SetName sets the name of the handle.
+// SetName sets the name that Name returns (MPI_Type_set_name; MPI-4.1, 7.8). Other handles of the
+// type keep theirs. It fails with ErrType if t has been freed.
 func (t *Type) SetName(name string) error {
 	if _, err := usable(t); err != nil {
 		return err
@@ -203,7 +204,6 @@ func (t *Type) SetName(name string) error {
 	return nil
 }
 
-// String returns a name for messages.
 func (t *Type) String() string {
 	if name := t.Name(); name != "" {
 		return name

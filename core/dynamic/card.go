@@ -51,12 +51,12 @@ type Endpoint struct {
 	Address   string // address for that transport
 }
 
-// Has reports whether feature is on the card.
+// Has reports whether the proc has an optional ability.
 func (c *BusinessCard) Has(feature string) bool {
 	return slices.Contains(c.Features, feature)
 }
 
-// Endpoint returns the first endpoint of a transport.
+// Endpoint returns the endpoint of a transport that the proc prefers; false if it has none.
 func (c *BusinessCard) Endpoint(transport string) (Endpoint, bool) {
 	for _, o := range c.Endpoints {
 		if o.Transport == transport {

@@ -32,14 +32,14 @@ const (
 	Impossible                           // the address or the transport can never work
 )
 
-// DialResult is the result of a dial.
+// DialResult is how a dial by a candidate has ended, for Dialled.
 type DialResult struct {
 	Err     error // nil: there is a link
 	Verdict Verdict
 	Failure DialFailure // how the dial failed, if the peer has sent no proven verdict
 }
 
-// Action is the action of a DialStep.
+// Action is what the node has to do in a DialStep.
 type Action uint8
 
 // The actions. After one of the last four the plan is over.
@@ -170,7 +170,7 @@ func (s *DialPlan) FailedCandidates() []FailedCandidate { return s.missed }
 // Rounds returns the number of rounds over all candidates, the last round included.
 func (s *DialPlan) Rounds() int { return s.round }
 
-// Begin returns the first step.
+// Begin returns the first step, from which on the plan's time limit counts.
 func (s *DialPlan) Begin(now time.Time) DialStep {
 	if s.limit > 0 {
 		s.end = now.Add(s.limit)

@@ -89,7 +89,7 @@ type Hello struct {
 	World World
 }
 
-// Purpose is the purpose of a token.
+// Purpose is what a token gives access to. An acceptor may have another token for each: see [Keys].
 type Purpose uint8
 
 // The purposes.
@@ -113,7 +113,6 @@ func (k kind) purpose() Purpose {
 	}
 }
 
-// String describes the link, for messages.
 func (h *Hello) String() string {
 	switch {
 	case h.Connect:
@@ -235,7 +234,6 @@ type RefusedError struct {
 	Proven bool
 }
 
-// Error returns a text with the ranks and the reason.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("dynamic: %v was refused: %v", &e.Hello, e.Verdict)
 }

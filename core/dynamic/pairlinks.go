@@ -22,7 +22,7 @@ const (
 // waits for it. K identifies a pair: a proc of the node and another one. The zero value is ready.
 type PairLinks[K comparable] struct{ phases map[K]Phase }
 
-// Phase returns the phase of a pair.
+// Phase returns the phase of a pair, Unlinked for a pair that was never asked for.
 func (t *PairLinks[K]) Phase(x K) Phase { return t.phases[x] }
 
 // All yields the pairs that are not Unlinked, in any order.

@@ -77,7 +77,8 @@ func (p *Ports[O, C]) Next() (s PortStep[O, C], ok bool) {
 // Len returns the number of open ports.
 func (p *Ports[O, C]) Len() int { return len(p.open) }
 
-// Key returns the key of an open port, by its name.
+// Key returns the key that a connection to the port must prove; open is false if there is no such
+// port.
 func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.key, true
@@ -85,7 +86,7 @@ func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
 	return key, false
 }
 
-// Owner returns the owner of an open port.
+// Owner returns the proc that has opened the port; open is false if there is no such port.
 func (p *Ports[O, C]) Owner(name World) (owner O, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.owner, true

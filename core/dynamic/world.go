@@ -36,7 +36,7 @@ func (t *Token) Meeting() (secret Token) {
 	return secret
 }
 
-// WorldProc is a proc of any world.
+// WorldProc names a proc uniquely among all jobs: its world, and its rank there.
 type WorldProc struct {
 	World World
 	Rank  wire.WorldRank

@@ -68,7 +68,7 @@ func (s *WorldLinks[A, L]) LostBeforeUse(x WorldPair) (what A, again bool) {
 	return what, again
 }
 
-// ForgetProc forgets all links of a proc that has ended.
+// ForgetProc forgets the links of a proc that has ended, and what it has asked for.
 func (s *WorldLinks[A, L]) ForgetProc(local WorldProc) {
 	for x := range s.Pairs.All() {
 		if x.Local == local {

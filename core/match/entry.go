@@ -16,7 +16,7 @@ type Entry[V any] struct {
 	equal  [classes]hook[V] // links among the entries of equal key, for each class
 }
 
-// Queued reports whether the entry is in a queue.
+// Queued reports whether the entry is in a queue: then it may be removed, but not added.
 func (e *Entry[V]) Queued() bool { return e.queued }
 
 // Key returns the key with which the entry was added.

@@ -72,7 +72,7 @@ func (p *Posted[V]) lookup(msg Key) (oldest *Entry[V]) {
 	return oldest
 }
 
-// Remove removes e from the queue.
+// Remove removes e, which must be in this queue, as when its receive has been matched or cancelled.
 func (p *Posted[V]) Remove(e *Entry[V]) {
 	if p.indexed {
 		p.table.remove(e, e.class)

@@ -52,5 +52,4 @@ func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("%s: link %d, %s, %s packet: %s = %s: %s", ErrProtocol, e.Link, who, e.Type, e.Field, e.Value, e.Reason)
 }
 
-// Unwrap returns ErrProtocol.
 func (e *ProtocolError) Unwrap() error { return ErrProtocol }

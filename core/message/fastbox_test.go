@@ -486,7 +486,7 @@ func TestRecvEagerRefuses(t *testing.T) {
 	}
 }
 
-// EagerLink refuses if something else is to be done, or if another message could match.
+// EagerLink refuses if something else has to be done first, or if another message could match.
 func TestNoEagerLink(t *testing.T) {
 	cause := errors.New("for the test")
 	for name, set := range map[string]func(p *boxed){

@@ -5,7 +5,7 @@ import "fmt"
 // LinkID is the number of a link. The driver chooses it: small dense integers.
 type LinkID int32
 
-// SetNoLink is the LinkID that stands for no link.
+// NoLink is the LinkID that stands for no link.
 const NoLink LinkID = -1
 
 type linkState struct {

@@ -82,7 +82,7 @@ func (e *procs) newPeer(i Peer) *peer {
 	return p
 }
 
-// Proc returns the identity of a peer.
+// Proc returns the identity that packets to and from a peer contain (IMPI ch.3, Packet Format).
 func (e *procs) Proc(p Peer) wire.Proc {
 	proc, _ := e.identity(p)
 	return proc

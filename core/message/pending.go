@@ -16,7 +16,6 @@ type Pending struct {
 	Total int64 // bytes of the message; -1 if not known yet
 }
 
-// String returns the description in one line.
 func (p Pending) String() string {
 	peer := "any"
 	if p.Peer != NoPeer {

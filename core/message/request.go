@@ -121,7 +121,7 @@ func (r *Request) Side() (receives bool, peer Peer) {
 	return r.kind == kindRecv, peer
 }
 
-// Context returns the context of the request.
+// Context returns the context in which the request sends, or receives.
 func (r *Request) Context() wire.ContextID { return r.env.Context }
 
 // Status returns the description of the received message, once the request is done. For a send only

@@ -67,7 +67,7 @@ func (e *sender) launch(r *Request) {
 // SendEager is Send, in standard mode, for a short message that can leave at once: data is the
 // caller's again and there is no request. Only a message that is one DATA packet can leave so (IMPI
 // ch.3, Message Passing Protocols). l is the link by which the message leaves; the driver must
-// flush it unless it is SetNoLink, for a fast-box message, which has already been sent. If the
+// flush it unless it is NoLink, for a fast-box message, which has already been sent. If the
 // message cannot be sent so, ok is false and nothing has changed.
 func (e *sender) SendEager(to Peer, env Envelope, data []byte, count int64, dtype uint64) (l LinkID, ok bool) {
 	p := e.peers.find(to)

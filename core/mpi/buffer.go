@@ -9,7 +9,8 @@ import (
 // InPlace is the Buffer that stands for the other buffer of a collective operation (MPI_IN_PLACE).
 var InPlace = Buffer(proc.InPlace)
 
-// Of returns the Buffer of all elements of s.
+// Of returns the Buffer of all elements of s, with the datatype that stands for T. It keeps s
+// itself, not a copy.
 func Of[T Type](s []T) Buffer { return Buffer(proc.Of(s)) }
 
 // Typed returns the Buffer of count items of datatype t, the first of which begins where s does.

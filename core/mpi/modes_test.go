@@ -59,7 +59,7 @@ func complete(q *Request) error {
 	}
 }
 
-// arrival receives one message, each in its way.
+// arrivals are ways of receiving one message.
 var arrivals = map[string]func(c *Comm, buf []byte, src, tag int) (Status, error){
 	"blocking": Recv[byte],
 	"non-blocking": func(c *Comm, buf []byte, src, tag int) (Status, error) {

@@ -467,8 +467,8 @@ type Target struct {
 //
 // Operations in memory that MPI has allocated, at a rank on this proc's machine, are done by this
 // proc itself, at once, and so are puts and gets without gaps in memory of WinCreate, if the kernel
-// lets procs copy each other's memory. Other memory is accessed by the member whose it is, in
-// whichever call of MPI it makes: as long as that computes and calls nothing, the others'
+// lets procs copy each other's memory. Other memory is accessed by the member that it belongs to,
+// in whichever call of MPI it makes: as long as that computes and calls nothing, the others'
 // operations wait, and so does a Flush or Unlock that completes them.
 //
 // The messages of a window are in a communicator of its own. If several goroutines use one window,

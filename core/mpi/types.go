@@ -53,7 +53,6 @@ type Datarep = file.Datarep
 // one.
 type Conversion = file.Conversion
 
-// String returns the counts as text.
 func (r Remains) String() string { return meet.Remains(r).String() }
 
 // Command is a program that Spawn starts.

@@ -199,5 +199,4 @@ func pattern(n, seed int) []byte {
 	return b
 }
 
-// both runs two functions, one after the other, until one fails.
 func first(errs ...error) error { return errors.Join(errs...) }

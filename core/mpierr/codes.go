@@ -71,7 +71,7 @@ func (c *Codes) AddCode(class Class) (Class, error) {
 	return c.add(class)
 }
 
-// add makes a code of a class, or a class for 0.
+// add gives out the next number: for a code of that class, or for a class of its own if class is 0.
 func (c *Codes) add(class Class) (Class, error) {
 	if c.own == nil {
 		c.own, c.last = make(map[Class]*ownCode), LastCode
@@ -133,7 +133,8 @@ func (c *Codes) Last() Class {
 	return max(c.last, LastCode)
 }
 
-// Class returns the class of a code or class.
+// Class returns the class of a code; a class is a code of itself (MPI_Error_class; MPI-4.1, 9.4).
+// The error is ErrCode for numbers that were never given out, or removed.
 func (c *Codes) Class(code Class) (Class, error) {
 	if code.Valid() {
 		return code, nil

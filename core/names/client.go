@@ -9,7 +9,7 @@ type Client struct {
 	used bool // used since the last Tick
 }
 
-// Action is the action of a Step.
+// Action is what the node has to do in a Step.
 type Action uint8
 
 // The actions.
@@ -20,7 +20,7 @@ const (
 	Ask                    // make the request; then Answered or Unanswered
 )
 
-// Step is the next action of a Call.
+// Step is the next action of a PendingRequest.
 type Step struct {
 	Action  Action
 	Request Request // the request for Renew
@@ -45,7 +45,7 @@ func (c *Client) Begin() *PendingRequest {
 	return &PendingRequest{c: c, retry: c.open}
 }
 
-// Next returns the next step.
+// Next returns what to do next. It changes nothing: the methods below report what was done.
 func (e *PendingRequest) Next() Step {
 	switch {
 	case e.over:

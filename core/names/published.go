@@ -17,7 +17,7 @@ type Request struct {
 // empty.
 type Published struct{ ports map[Name]string }
 
-// Len returns the number of names.
+// Len returns the number of names that are published again on the next connection.
 func (p *Published) Len() int { return len(p.ports) }
 
 // Request returns the request that publishes port. again is true if the request was sent before, on

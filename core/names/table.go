@@ -40,7 +40,7 @@ type entry struct {
 	holder Publisher
 }
 
-// NewTable makes an empty table.
+// NewTable makes a table without names; zero limits mean their defaults.
 func NewTable(l Limits) *Table {
 	return &Table{
 		limits: l.withDefaults(), names: make(map[Name]*entry), scopes: make(map[string]int),

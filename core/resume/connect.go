@@ -8,7 +8,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// State is the state of a Link.
+// State says whether a Link has an underlying link, waits for one, or has ended.
 type State uint8
 
 // The states. In Detached the driver makes another underlying link. In one of the last three
@@ -22,7 +22,6 @@ const (
 	Closed                // closed by the user
 )
 
-// String returns the name of the constant.
 func (s State) String() string {
 	names := [...]string{"Detached", "Joining", "Up", "Done", "Failed", "Closed"}
 	if int(s) < len(names) {

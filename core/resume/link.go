@@ -273,7 +273,7 @@ func (l *Link) Recv(batch [][]byte) (int, error) {
 	return 0, l.err
 }
 
-// Handle returns Config.Handle.
+// Handle returns Config.Handle, which stays the same while underlying links come and go.
 func (l *Link) Handle() int { return l.config.Handle }
 
 // Arm reports whether an event of want has happened, after making progress. If it returns false,

@@ -7,7 +7,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 )
 
-// Kind is the kind of a Header.
+// Kind is what the sender of a Header asks for, or says that it has done.
 type Kind uint8
 
 // The kinds. Operations come first.
@@ -28,7 +28,6 @@ const (
 var kindNames = [...]string{Put: "Put", Get: "Get", Accumulate: "Accumulate", GetAccumulate: "GetAccumulate",
 	CompareAndSwap: "CompareAndSwap", Lock: "Lock", Unlock: "Unlock", Flush: "Flush", Post: "Post", Complete: "Complete"}
 
-// String returns the name of the kind.
 func (k Kind) String() string {
 	if k == 0 || k >= kinds {
 		return fmt.Sprintf("kind %d", uint8(k))
@@ -125,7 +124,7 @@ const HeaderTag = 0
 // DataTag returns the tag of the messages that follow the header.
 func (h *Header) DataTag() int32 { return int32(h.Seq) * 2 }
 
-// AnswerTag returns the tag of the answer to the header.
+// AnswerTag returns the tag of the message by which the target answers; its kind must be Answered.
 func (h *Header) AnswerTag() int32 { return int32(h.Seq)*2 + 1 }
 
 // Append appends the header to b. If inline, room for the data is appended too, for the

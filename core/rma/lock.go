@@ -12,7 +12,7 @@ const (
 	LockShared    LockType = 302
 )
 
-// Valid reports whether t is one of the types.
+// Valid reports whether t is one of MPI's two types, as a program's argument need not be.
 func (t LockType) Valid() bool { return t == LockExclusive || t == LockShared }
 
 // Locks is the lock of one proc's window: its holders, and the procs that wait for it. It is

@@ -23,13 +23,13 @@ type Job struct {
 	Spread bool
 }
 
-// Site is a site of the job.
+// Site is a site of the job, or a spare one, as a place for spawned procs.
 type Site struct {
 	Name  string // empty: not in the file of the proc's site
 	Hosts []Host
 }
 
-// Host is a host of a site.
+// Host is a host of a site, with what the info key host may call it (MPI-4.1, 11.8.4).
 type Host struct {
 	Addresses []netip.Addr // at least one; other procs get the first one
 	Names     []string     // names that the info key host may contain instead

@@ -35,7 +35,6 @@ type Refusal struct {
 	Reason  string `json:"reason"`
 }
 
-// Error returns the reason.
 func (r *Refusal) Error() string { return r.Reason }
 
 // Refuse returns a refusal that is about a command, or about none if command is -1.

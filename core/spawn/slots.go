@@ -90,7 +90,7 @@ func (s *Slots[P]) Next() (a SlotAnswer[P], ok bool) {
 	return a, true
 }
 
-// Taken returns the number of slots that are taken.
+// Taken returns the number of slots that parts have; Total less Taken are free.
 func (s *Slots[P]) Taken() int { return s.taken }
 
 // Reserve requests slots for a part. The answer may come later, if slots that the site has are not
@@ -129,7 +129,8 @@ func (s *Slots[P]) Withdraw(part P) {
 // first.
 func (s *Slots[P]) Release(part P) { s.release(func(h *holder[P]) bool { return h.part == part }) }
 
-// ReleaseAt releases the slots that a part has on one host.
+// ReleaseAt releases the slots that a part has on one host, as when its procs there have ended.
+// Parts that wait get them, as with Release.
 func (s *Slots[P]) ReleaseAt(part P, host int) {
 	s.release(func(h *holder[P]) bool { return h.part == part && h.host == host })
 }

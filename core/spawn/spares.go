@@ -42,10 +42,10 @@ type Spare struct {
 
 // Spares are the spare sites of a job, as one of its nodes knows them. Each spare site dials every
 // host of the job and leaves the link idle, as an offer. A spawn takes an idle link and asks for
-// procs over it, and the spare site then makes another one; so it does when it says something else
-// of itself. L names a link, and W a spawn that waits for one.
+// procs over it, and the spare site then makes another one. It also makes another one when its
+// offer changes. L names a link, and W a spawn that waits for one.
 //
-// The caller tells of links and spawns and of the time, calls [Spares.Tick] when [Spares.Deadline]
+// The caller reports links and spawns, passes the time, calls [Spares.Tick] when [Spares.Deadline]
 // has come, and does what [Spares.Next] returns. The zero value is ready.
 type Spares[L, W comparable] struct {
 	all     []*spareSite[L]

@@ -2,7 +2,7 @@ package spawn
 
 import "slices"
 
-// HostPart is the share of one host in a part.
+// HostPart is what one host of a site starts of a part: CommandsOf makes the commands of it.
 type HostPart struct {
 	Host  int   `json:"host"`  // index among the hosts of its site
 	Procs []int `json:"procs"` // number of procs, by command of the part

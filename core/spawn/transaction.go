@@ -29,12 +29,13 @@ type Reply struct {
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
-// NewTransaction returns the transaction that spawns some commands.
+// NewTransaction begins a spawn of commands, which it keeps. SetPlan has to follow.
 func NewTransaction(commands []Command) *Transaction {
 	return &Transaction{Commands: commands, Granted: make([]int, len(commands))}
 }
 
-// SetPlan sets the plan.
+// SetPlan sets the parts for which sites are asked, in the order in which Next returns them. It is
+// called once; the transaction keeps plan.
 func (t *Transaction) SetPlan(plan []*PlacedPart) { t.plan = plan }
 
 // Next returns the next part for which a site is to be asked; ok is false if there are no more, or

@@ -32,7 +32,7 @@ type World[P comparable] struct {
 	until   time.Time // while they connect: end of the time limit
 }
 
-// State returns the world's state.
+// State returns how far the world is, which the calls of Worlds change.
 func (w *World[P]) State() State { return w.state }
 
 // Worlds are the worlds that procs of a node have spawned. P identifies a proc. The caller passes

@@ -10,7 +10,7 @@ import (
 // after its connection has ended.
 type ConnID int64
 
-// ActionKind is the kind of an Action.
+// ActionKind is what the server's owner has to do.
 type ActionKind uint8
 
 // The kinds of action.
@@ -29,7 +29,7 @@ type Action struct {
 	Event  Event
 }
 
-// EventKind is the kind of an Event.
+// EventKind is what has happened in the job; it decides which fields of an Event are set.
 type EventKind uint8
 
 // The events of a job, roughly in the order in which they happen.
@@ -60,7 +60,6 @@ type Event struct {
 	Err    error
 }
 
-// String returns the event as one line.
 func (e Event) String() string {
 	switch e.Kind {
 	case EventRefused:

@@ -61,14 +61,14 @@ type ClientConfig struct {
 	Limit time.Duration // time for all clients to come, and again for DONE; 0 means DefaultLimit
 }
 
-// HostConfig is one host of a client.
+// HostConfig is one host of a client, as it is sent to the others (IMPI ch.2, Host labels).
 type HostConfig struct {
 	Address wire.HostID // address where it listens
 	Port    int
 	Procs   []ProcConfig
 }
 
-// ProcConfig is one proc of a host.
+// ProcConfig is one proc of a host; its rank in MPI_COMM_WORLD follows from all clients' lists.
 type ProcConfig struct {
 	ID   wire.Proc // unique in the job: the machine's address, and a number of the proc
 	Card []byte    // business card, at most MaxCard bytes
@@ -82,7 +82,7 @@ func (c *ClientConfig) nprocs() int {
 	return n
 }
 
-// ErrorName returns the name of the client in errors.
+// ErrorName returns how texts of errors call the client: by its rank, if it has one.
 func (c *ClientConfig) ErrorName() string {
 	if c.Spare {
 		return "spare site"

@@ -22,14 +22,14 @@ type Job struct {
 	AckMark   uint32   // packets that one PROTOACK stands for (IMPI ch.3, Packet Protocol)
 	HiWater   uint32   // most packets that a pair may have unacknowledged
 
-	// AllRunImpi is set if every client listed wire.PrivateVersion. Then Token, a secret, is that of
+	// AllOwn is set if every client listed wire.PrivateVersion. Then Token, a secret, is that of
 	// client 0, and every ProcInfo.Card is set. In a job with foreign clients each own client has
 	// its own token and the cards of its own procs, so that these procs have links to each other,
 	// and to procs that they spawn, as in other jobs.
 	AllOwn bool
 	Token  [TokenSize]byte
 
-	// Secret is shared by the own clients only. It is Token if AllRunImpi or, in a job with foreign
+	// Secret is shared by the own clients only. It is Token if AllOwn or, in a job with foreign
 	// clients, derived from the key with which this client has joined. It is zero if there is
 	// neither.
 	Secret [TokenSize]byte
@@ -44,7 +44,7 @@ func (j *Job) SharesSecret(with wire.ClientRank) bool {
 // own clients do: a host that does not answer then cannot be reached.
 func (j *Job) Listens(c wire.ClientRank) bool { return c == j.Self || j.Clients[c].Own }
 
-// ClientInfo is one client of a job.
+// ClientInfo is what all clients know of one of them after startup.
 type ClientInfo struct {
 	Rank      wire.ClientRank
 	Versions  []wire.Version // ascending
@@ -55,10 +55,10 @@ type ClientInfo struct {
 	Own       bool // the client lists wire.PrivateVersion
 }
 
-// Lists reports whether the client lists a version.
+// Lists reports whether the client speaks version v of the protocol, which may stand for a feature.
 func (c *ClientInfo) Lists(v wire.Version) bool { return slices.Contains(c.Versions, v) }
 
-// HostInfo is one host of a job.
+// HostInfo is what all clients know of a host after startup.
 type HostInfo struct {
 	Client    wire.ClientRank
 	Address   wire.HostID // where it listens
@@ -67,12 +67,12 @@ type HostInfo struct {
 	NProcs    int
 }
 
-// ProcInfo is one proc of a job.
+// ProcInfo is what a client knows of a proc after startup.
 type ProcInfo struct {
 	ID     wire.Proc // as in the packets' headers; unique
 	Client wire.ClientRank
 	Host   wire.HostRank
-	Card   []byte // business card; nil if unknown: see Job.AllRunImpi; empty if the proc has none
+	Card   []byte // business card; nil if unknown: see Job.AllOwn; empty if the proc has none
 }
 
 // Size returns the number of clients.

@@ -162,7 +162,7 @@ func (p *Procs) All() iter.Seq2[wire.WorldRank, ProcInfo] {
 	}
 }
 
-// Run returns the run that a rank is in.
+// Run returns the run of procs that contains a rank, which must exist.
 func (p *Procs) Run(rank wire.WorldRank) ProcRun { return p.describe(p.run(rank)) }
 
 // Runs yields the runs by ascending rank. It allocates nothing for them.

@@ -131,7 +131,7 @@ func NewServer(cfg ServerConfig, now time.Time) (*Server, error) {
 	}, nil
 }
 
-// Next removes and returns the next action.
+// Next removes and returns the next action; ok is false until another call makes one.
 func (s *Server) Next() (Action, bool) {
 	if len(s.actions) == 0 {
 		return Action{}, false

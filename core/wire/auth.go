@@ -17,7 +17,6 @@ const (
 	MechKey  Mechanism = 1 // a 64-bit key that both sides were given
 )
 
-// String returns the mechanism's name.
 func (m Mechanism) String() string {
 	switch m {
 	case MechNone:
@@ -37,7 +36,8 @@ const (
 	AuthKey  AuthMask = 1 << MechKey
 )
 
-// Has reports whether m is in the mask.
+// Has reports whether m is in the mask. A mechanism from outside may be any number: one that a mask
+// has no bit for is in none.
 func (a AuthMask) Has(m Mechanism) bool { return m >= 0 && m < 32 && a>>m&1 != 0 }
 
 // String lists the mechanisms by name; bits without a name are a number.
@@ -63,7 +63,8 @@ const (
 	KeySize        = 8 // the client's key
 )
 
-// AppendAuth appends the AUTH command.
+// AppendAuth appends the AUTH command, by which a client offers its mechanisms (IMPI ch.2,
+// Authentication).
 func AppendAuth(b []byte, mask AuthMask) []byte {
 	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdAuth, 4), uint32(mask))
 }

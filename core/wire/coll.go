@@ -10,7 +10,7 @@ import (
 // ClientMask has one bit for each client of the job; bit 0 is client 0.
 type ClientMask uint32
 
-// Has reports whether client c is in the mask.
+// Has reports whether client c is in the mask; a number that is no client's is in none.
 func (m ClientMask) Has(c ClientRank) bool { return c >= 0 && c < MaxClients && m>>c&1 != 0 }
 
 // With returns the mask with client c added. It panics if c is no client rank.
@@ -21,13 +21,12 @@ func (m ClientMask) With(c ClientRank) ClientMask {
 	return m | 1<<c
 }
 
-// Len returns the number of clients in the mask.
+// Len returns how many clients are in the mask.
 func (m ClientMask) Len() int { return bits.OnesCount32(uint32(m)) }
 
 // MaskOf returns the mask of clients 0 to n-1, n being 0 to MaxClients.
 func MaskOf(n int) ClientMask { return ClientMask(uint64(1)<<n - 1) }
 
-// String lists the clients.
 func (m ClientMask) String() string {
 	var s []string
 	for c := ClientRank(0); c < MaxClients; c++ {

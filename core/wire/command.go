@@ -80,7 +80,7 @@ func ParseIMPI(payload []byte) (v int32, err error) {
 // SpareVersion is the version of the protocol that CmdSpare begins.
 const SpareVersion = 1
 
-// AppendSpare appends CmdSpare.
+// AppendSpare appends CmdSpare, which only servers of ours understand.
 func AppendSpare(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(AppendCommand(b, CmdSpare, 4), SpareVersion)
 }

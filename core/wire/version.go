@@ -6,10 +6,11 @@ import (
 	"fmt"
 )
 
-// VersionSize is the size of a Version on the wire.
+// VersionSize is the size in bytes of a Version in messages of the startup.
 const VersionSize = 8
 
-// Version is a version of the protocol.
+// Version is a version of the protocol. A client lists those that it speaks; two clients use the
+// highest that both list (IMPI ch.2, C_VERSION).
 type Version struct{ Major, Minor uint32 }
 
 // The versions that own clients list (IMPI ch.2, C_VERSION).

@@ -34,8 +34,9 @@ func fortranFunctions(all []*procedure, eight bool) string {
 	return b.String()
 }
 
-// ofLarge are the functions that special.c has for INTEGERs of 8 bytes: there all datatypes are
-// made by the functions for large counts, and what they are made of is elsewhere.
+// ofLarge are the functions for which special.c has code for INTEGERs of 8 bytes: with these all
+// datatypes are made by the functions for large counts, whose arguments are returned in other
+// lists.
 var ofLarge = map[string]bool{"Type_get_envelope": true, "Type_get_contents": true}
 
 type fortranCall struct {

@@ -12,7 +12,7 @@ type Support struct {
 	Implemented bool   `json:"implemented"`
 }
 
-// Functions returns all functions of the ABI, by name.
+// Functions returns all functions of the MPI ABI, sorted by name.
 func Functions() []Support {
 	all := slices.Clone(functions[:])
 	slices.SortFunc(all, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })

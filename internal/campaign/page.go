@@ -31,7 +31,7 @@ var about = map[string]struct{ text, unit, goal string }{
 	Kills:   {"jobs of two sites of two procs of which one to three processes are killed at any time; they must end within 90 s, and nothing may be left", "jobs", "6 h"},
 }
 
-// WritePage writes the page.
+// WritePage writes the record as the Markdown page of the docs.
 func (r *Record) WritePage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(head)

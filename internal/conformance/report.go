@@ -130,7 +130,7 @@ func (r *Report) tally(k Kind) (passed, ran int) {
 	return passed, ran
 }
 
-// WriteJSON writes the report as one JSON object.
+// WriteJSON writes the report for programs, with all results.
 func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // WriteJUnit writes the report as JUnit's XML.

@@ -13,7 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
 )
 
-// Line returns one result as a line of the table.
+// Line returns one line of the table for people: verdict, ID, data plane, name, seconds, and the
+// first line of the reason.
 func Line(r Result) string {
 	plane := cmp.Or(string(r.Plane), "-")
 	line := fmt.Sprintf("%-4s  %-11s %-8s %-22s %6.2fs", report.Mark(r.Verdict), r.ID, plane, r.Name, r.Seconds)

@@ -56,7 +56,7 @@ type Machine interface {
 	Now() time.Time
 }
 
-// Owner is the owner of a Driver.
+// Owner is the proc or packet switch whose links a Driver drives.
 type Owner interface {
 	// Event handles an event of the poll set that does not belong to an endpoint: one with
 	// machine.WakeKey, which has been cleared, or of a handle that the owner has added to
@@ -182,7 +182,7 @@ func (d *Driver) Remove(p *Endpoint) {
 	}
 }
 
-// Has reports whether p is driven.
+// Has reports whether p was added to this driver and not removed since.
 func (d *Driver) Has(p *Endpoint) bool {
 	return int(p.key) < len(d.endpoints) && d.endpoints[p.key] == p
 }

@@ -49,7 +49,7 @@ type ResumeRules struct {
 	Linger      time.Duration // maximum time that a link that has received everything waits for the peer to receive this end's bytes; 0: no limit
 }
 
-// ResumableOwner is the owner of a resumable link.
+// ResumableOwner is what a Resumable asks for links below, and tells how the link fares.
 type ResumableOwner interface {
 	// Ask asks for a link below, or sends the peer a message that there is none. epoch is that of
 	// the link below that was lost; why is the reason and may be nil. If Ask returns false it could

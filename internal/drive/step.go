@@ -52,7 +52,7 @@ func (d *Driver) allInMemory() bool {
 	return true
 }
 
-// pollMemory is poll if all polled endpoints are in memory.
+// pollMemory polls several times, up to the first progress, if all polled endpoints are in memory.
 func (d *Driver) pollMemory() (progress bool) {
 	for i := 0; !d.poll(); i++ {
 		if i == MemoryPolls || d.Wanted.Load() != 0 || d.OtherEvent != nil && d.OtherEvent() {

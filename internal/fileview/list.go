@@ -29,7 +29,7 @@ type List struct {
 // Len returns the number of bytes of the runs.
 func (l *List) Len() int64 { return l.bytes }
 
-// Runs returns the number of runs.
+// Runs returns the number of runs. Series may contain many in one element.
 func (l *List) Runs() int64 { return l.runs }
 
 // Series returns the series, in their order.

@@ -86,7 +86,7 @@ func ScatterRuns(src, buf []byte, lo int64, c *Cursor) (put int64) {
 	return move(src, buf, lo, c, true)
 }
 
-// move is Put or Pick.
+// move does GatherRuns, or ScatterRuns if put is set.
 func move(data, buf []byte, lo int64, c *Cursor, put bool) (moved int64) {
 	hi := lo + int64(len(buf))
 	for c.Len > 0 && c.Off < hi {

@@ -1,7 +1,7 @@
-// Package fileview says where the data of a view of a file lie: a view shows those
-// bytes of a file that the items of a datatype, one after the other from a
-// displacement on, stand for. It says which parts of them who reads and writes if several
-// do so together, and joins and takes apart their data. A Counter is the pointer that procs share.
+// Package fileview computes where the data of a file view lie in the file. The items of a datatype
+// follow each other in the file from a displacement on, and the view has the bytes that their
+// elements cover. For collective accesses the package says who reads or writes which part, and
+// gathers and scatters the data. A Counter is a file pointer that procs share.
 package fileview
 
 import (
@@ -37,7 +37,8 @@ type View struct {
 	only int64 // if not 0, bytes of the first item: only that may be accessed
 }
 
-// Bytes returns the view of all bytes of a file.
+// Bytes returns the view that a file has when it is opened: all its bytes, with offsets in bytes
+// (MPI-4.1, 14.2.1).
 func Bytes() *View { return contiguous(0, 1) }
 
 func contiguous(disp, unit int64) *View {

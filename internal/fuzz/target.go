@@ -20,7 +20,6 @@ type target struct {
 	name string
 }
 
-// String returns the package and the name.
 func (t target) String() string { return t.pkg + "." + t.name }
 
 type listed struct {

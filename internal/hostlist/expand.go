@@ -12,7 +12,6 @@ import (
 // Error says what is wrong with a list, and what to write instead.
 type Error struct{ Problem, Remedy string }
 
-// Error returns the problem and the remedy.
 func (e *Error) Error() string { return e.Problem + "; " + e.Remedy }
 
 // maxDigits is how many digits a number may have to fit into an int64.

@@ -22,14 +22,12 @@ type Difference struct {
 	part   string // Change relative to A
 }
 
-// Limits of the differences that are shown as text: the maximum number of a kind, the least change
-// of a number in percent of it, and the least change as a part of the total of its kind (1/ofAll)
-// or, if there are many, of their average (1/ofAverage).
+// Limits of the differences that are shown as text. A number that has changed less is left out.
 const (
-	mostLines    = 20
-	leastPercent = 2
-	ofAll        = 1000
-	ofAverage    = 20
+	mostLines    = 20   // maximum number of lines of a kind
+	leastPercent = 2    // least change in percent of the number
+	ofAll        = 1000 // the least change is this fraction (1/ofAll) of the total of its kind,
+	ofAverage    = 20   // or, if there are many numbers, 1/ofAverage of their average
 )
 
 // Compare returns what has changed from a to b: times and messages with the largest change first.

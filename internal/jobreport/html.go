@@ -115,7 +115,8 @@ func temporary(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), ".impi-report-*")
 }
 
-// Read reads the report in a file.
+// Read reads the data in the page of a report. The error wraps ErrCut if the end of the page is
+// missing, and ErrFile if the file is no report.
 func Read(path string) (*Report, error) {
 	b, err := plainfile.Read(path, mostFile)
 	if errors.Is(err, plainfile.ErrSize) {

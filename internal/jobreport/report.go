@@ -56,7 +56,7 @@ type Report struct {
 	Config   string    `json:"config,omitempty"` // without comments, and without values that may be secret
 }
 
-// Site is a site of the job.
+// Site is a site of the job, and how much the report knows of its procs.
 type Site struct {
 	Name  string `json:"name"`
 	First int    `json:"first_rank"`

@@ -47,7 +47,7 @@ func (e Exit) String() string {
 	return fmt.Sprintf("exited with status %d", e.Code)
 }
 
-// SignalName returns the usual name of a signal.
+// SignalName returns the name of a signal, as SIGKILL, or its number if it has none.
 func SignalName(s syscall.Signal) string {
 	if n := unix.SignalName(s); n != "" {
 		return n

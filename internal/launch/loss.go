@@ -13,7 +13,6 @@ type Loss struct {
 	Cause        error // the first error
 }
 
-// String describes the loss, for a message.
 func (l Loss) String() string {
 	lines := "lines"
 	if l.Lines == 1 {

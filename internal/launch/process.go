@@ -54,7 +54,7 @@ type Process struct {
 	reaped bool       // the pid does not belong to it any more
 }
 
-// Start starts a process.
+// Start starts a process. The error is for one that does not run at all; how one ends is in Exit.
 func (l *Launcher) Start(s Spec) (*Process, error) {
 	p := &Process{exited: make(chan struct{}), done: make(chan struct{})}
 	if err := p.start(l, s); err != nil {
@@ -149,7 +149,7 @@ func (p *Process) Exited() <-chan struct{} { return p.exited }
 // was written.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Over reports whether the process has ended.
+// Over reports whether the process has ended, without waiting for it.
 func (p *Process) Over() bool {
 	select {
 	case <-p.exited:

@@ -29,7 +29,8 @@ type adopted struct {
 	once sync.Once
 }
 
-// NewProcessWatcher makes a ProcessWatcher, which has to be closed.
+// NewProcessWatcher makes a ProcessWatcher that follows no process yet. It uses a descriptor and a
+// goroutine until Close.
 func NewProcessWatcher() (*ProcessWatcher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

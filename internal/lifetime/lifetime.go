@@ -55,7 +55,8 @@ func (l *Lifetime) Report(f func(now time.Time, e *ending.Ending)) {
 	}
 }
 
-// Fail reports a failure.
+// Fail reports a failure at this moment. The Ending decides whether and when the Lifetime ends by
+// it.
 func (l *Lifetime) Fail(f *ending.Failure) {
 	l.Report(func(now time.Time, e *ending.Ending) { e.Fail(now, f) })
 }
@@ -63,7 +64,8 @@ func (l *Lifetime) Fail(f *ending.Failure) {
 // Close ends the Lifetime with its node: later reports have no effect.
 func (l *Lifetime) Close() { l.Report(func(_ time.Time, e *ending.Ending) { e.Close() }) }
 
-// FailureOf returns the failure that ended a context of New, or nil.
+// FailureOf returns the failure by which a context of New has ended; nil if it has not, or
+// otherwise.
 func FailureOf(ctx context.Context) *ending.Failure {
 	if ctx.Err() == nil {
 		return nil
@@ -76,7 +78,6 @@ func FailureOf(ctx context.Context) *ending.Failure {
 // Interrupt is the cause of a context that an operator's signal ended.
 type Interrupt struct{ Signal syscall.Signal }
 
-// Error returns the name of the signal.
 func (i Interrupt) Error() string { return launch.SignalName(i.Signal) }
 
 // Interrupted returns the failure of a job that its operator ended at a site.

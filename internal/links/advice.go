@@ -95,7 +95,7 @@ const (
 	sharedMemory = string(transports.PlanePeerSHM)
 )
 
-// stayOnTheMachine is for pairs on one machine that use a network transport.
+// stayOnTheMachine names a transport inside the machine to pairs on one machine that use a network.
 func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || !p.sameMachine() || p.reach(p.Transport) != "network" {
 		return nil
@@ -108,7 +108,8 @@ func stayOnTheMachine(j *Job, p *Pair) (all []string) {
 	return all
 }
 
-// useMemory is for pairs that copy through the kernel although shared memory would do.
+// useMemory names a transport with shared memory, if there is one, to pairs on one machine that use
+// another transport, such as Unix sockets, where the kernel copies the data.
 func useMemory(j *Job, p *Pair) (all []string) {
 	if p.State != StateLinked || p.Plane == sharedMemory || p.reach(p.Transport) != machineReach {
 		return nil

@@ -13,14 +13,14 @@ const KnownName = "job.json"
 
 const maxKnown = 1 << 20
 
-// Known is what that file has.
+// Known is the content of the file KnownName.
 type Known struct {
 	Sites  []Site      `json:"sites"`
 	Procs  []KnownProc `json:"procs"` // of the node
 	Server *JobServer  `json:"server,omitempty"`
 }
 
-// KnownProc is a proc of a node.
+// KnownProc is a proc that the node runs, by which it is found although the node does not answer.
 type KnownProc struct {
 	Rank int `json:"rank"`
 	PID  int `json:"pid"`

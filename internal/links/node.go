@@ -195,7 +195,7 @@ func (a *NodeInfo) isHost(b NodeInfo) bool {
 	return a.Client == b.Client && (a.Client >= 0 || a.Site == b.Site) && a.Host == b.Host && a.Number == b.Number
 }
 
-// Site is one site of a job.
+// Site is one site of a job, as a node knows it since startup.
 type Site struct {
 	Name   string   `json:"name"` // empty if the node's file does not name it
 	Client int      `json:"client"`
@@ -250,7 +250,7 @@ type Waiting struct {
 	Progress time.Duration `json:"progress_ns,omitempty"`
 }
 
-// Proc is a proc of the site.
+// Proc is a proc of the node's site, and what it answered when it was asked.
 type Proc struct {
 	away bool // on another machine; in a Part
 

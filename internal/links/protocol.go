@@ -77,9 +77,9 @@ type Request struct {
 
 	Force bool // reload: even if links are lost by it
 
-	// reread, among the nodes of a site.
+	// Check and Text are for reread, among the nodes of a site.
 	Check bool   `json:",omitempty"` // change nothing
-	Text  string `json:",omitempty"` // of the head's file, for nodes that an engine has started
+	Text  string `json:",omitempty"` // the head's job file, for nodes that an engine has started
 }
 
 // Answer has what was asked for, or Error.

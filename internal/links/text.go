@@ -58,7 +58,7 @@ func (p *Pair) ends() string {
 	return fmt.Sprintf("%d %s %d", p.A, picture, p.B)
 }
 
-// WriteText writes a report for people.
+// WriteText writes a report as a text for people: its jobs, with an empty line between them.
 func WriteText(w io.Writer, r *Report, s Style) {
 	for i := range r.Jobs {
 		if i > 0 {

@@ -41,13 +41,14 @@ func (c *Selection) AddFlags(to *cmdline.Command) {
 	}
 }
 
-// AddPIDAndDeadline adds -pid and -deadline.
+// AddPIDAndDeadline adds -pid, for the job of a process, and -deadline, the time that nodes have to
+// answer.
 func (c *Selection) AddPIDAndDeadline(to *cmdline.Command) {
 	to.Flags.IntVar(&c.PID, "pid", 0, "")
 	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
 }
 
-// Includes reports whether the choice includes a job.
+// Includes reports whether -job and -pid, where they are set, fit a job.
 func (c *Selection) Includes(j *Job) bool {
 	return IsCalled(c.Job, j.Name, j.ID) && (c.PID == 0 || j.HasPID(c.PID))
 }

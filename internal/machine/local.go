@@ -14,7 +14,7 @@ import (
 // Local is the machine of real programs: the kernel's clock, epoll and sleep.
 type Local struct{}
 
-// NewSet makes an epoll set.
+// NewSet makes an epoll set, with an eventfd for Wake.
 func (Local) NewSet() (Set, error) {
 	set, err := poll.NewSet()
 	if err != nil {
@@ -33,10 +33,10 @@ func (Local) NewSet() (Set, error) {
 // AfterFunc is time.AfterFunc: f runs in a goroutine of its own.
 func (Local) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
 
-// Now is time.Now.
+// Now returns the time of the computer, with its monotonic clock.
 func (Local) Now() time.Time { return time.Now() }
 
-// SharesMemory implements Memory.
+// SharesMemory marks the machine as one whose procs may map each other's memory: see Memory.
 func (Local) SharesMemory() {}
 
 // Exit ends the program.

@@ -82,7 +82,7 @@ type Set interface {
 	Close() error
 }
 
-// WakeKey is the key of the event of Wake.
+// WakeKey is the key of the event that Wake makes. No handle may have it.
 const WakeKey = ^uint32(0)
 
 // Timer is a pending call, as time.AfterFunc makes it.

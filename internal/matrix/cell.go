@@ -40,7 +40,6 @@ var (
 	Faults   = []string{NoFault, PluginKilled, LinkCut}
 )
 
-// String names the cell.
 func (c Cell) String() string {
 	return strings.Join([]string{c.Transport, c.Plane, c.Mode, c.Program, c.Fault}, "/")
 }
@@ -65,7 +64,7 @@ type Result struct {
 	Made    provenance.Stamp `json:"made"`
 }
 
-// Transport is a row of the matrix.
+// Transport is what a job of the matrix needs to know of a transport.
 type Transport struct {
 	Name       string
 	Block      string   // HCL for a site's transport block; DIR and SITE are replaced
@@ -147,7 +146,7 @@ func (c Cell) final() string {
 	return ""
 }
 
-// Find returns the transport with a name.
+// Find returns the transport of all with a name, or an error that names it.
 func Find(all []Transport, name string) (Transport, error) {
 	i := slices.IndexFunc(all, func(t Transport) bool { return t.Name == name })
 	if i < 0 {

@@ -61,7 +61,7 @@ route "*" {
 {{end}}}
 {{end}}`))
 
-// Run runs one cell.
+// Run runs the job of one cell, and judges it. A cell that cannot be run here is Unsupported.
 func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	res := Result{Cell: c, Verdict: Unsupported}
 	t, err := Find(r.Transports, c.Transport)

@@ -45,14 +45,13 @@ var peerTests = map[string]string{
 	"talk":        "pump A B",
 }
 
-// PeerCell is one job with a peer.
+// PeerCell is one job of a site of ours and one of a peer.
 type PeerCell struct {
 	Peer    string `json:"peer"`
 	Program string `json:"program"`
 	Fault   string `json:"fault"`
 }
 
-// String names the cell.
 func (c PeerCell) String() string { return strings.Join([]string{c.Peer, c.Program, c.Fault}, "/") }
 
 // PeerResult is a cell with a peer, and its verdict.
@@ -63,7 +62,8 @@ type PeerResult struct {
 	Took    time.Duration `json:"took_ns"`
 }
 
-// SelectPeers lists the cells with peers.
+// SelectPeers returns all combinations of peers, faults and programs, those included that RunPeer
+// finds to be Unsupported.
 func SelectPeers() (cells []PeerCell) {
 	for _, peer := range Peers {
 		for _, fault := range PeerFaults {
@@ -89,7 +89,7 @@ func (c PeerCell) unsupported(missing error) string {
 	return ""
 }
 
-// RunPeer runs one cell with a peer.
+// RunPeer runs the job of one cell, and judges it. It is Unsupported without the peer.
 func (r *Runner) RunPeer(ctx context.Context, c PeerCell) PeerResult {
 	res := PeerResult{PeerCell: c, Verdict: Unsupported}
 	in, missing := peers.Find()

@@ -59,7 +59,6 @@ func (e *FileError) Where() string {
 	return e.Path
 }
 
-// Error returns the place, the problem and the remedy.
 func (e *FileError) Error() string {
 	return fmt.Sprintf("round trips between sites: %s: %s; %s", e.Where(), e.Problem, e.Remedy())
 }

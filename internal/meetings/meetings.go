@@ -27,11 +27,11 @@ const MaxRequests = 1024
 // ErrBusy is the reason for refusing a request that cannot be begun.
 var ErrBusy = errors.New("too many calls of the proc are under way, or the job is ending")
 
-// Reasons for refusing what a proc asks for.
 // ErrLives is wrapped by the reason why there is no link if the peer's node has answered that the
 // peer has one, or makes one.
 var ErrLives = errors.New("the peer lives")
 
+// Reasons for refusing what a proc asks for.
 var (
 	errUnable = errors.New("the job cannot meet others")
 	errKey    = errors.New("the port's key has a wrong size")

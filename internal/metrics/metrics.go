@@ -114,7 +114,6 @@ func newCollector(s Settings) *collector {
 
 func valid(s string) string { return strings.ToValidUTF8(s, "?") }
 
-// Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		descs <- d
@@ -122,7 +121,6 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 	c.latency.histogram.Describe(descs)
 }
 
-// Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	defer cancel()

@@ -312,8 +312,8 @@ var (
 	listed   = regexp.MustCompile(`label_values\((impi_[a-z_]+), *([a-z_]+)\)`)
 )
 
-// wrongLabels returns the labels that a query of the dashboard, or the legend of what it finds, uses and its metrics
-// do not have. of has the labels of each metric.
+// wrongLabels returns the labels that a query of the dashboard uses, or the legend of its results,
+// and that the metrics do not have. of has the labels of each metric.
 func wrongLabels(of map[string][]string, query, legend string) (wrong []string) {
 	var all []string
 	for _, m := range selector.FindAllStringSubmatch(query, -1) {

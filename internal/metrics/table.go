@@ -249,7 +249,7 @@ func ofCalls(value func(*wireup.CallSum) float64) func(*links.Node, func(float64
 	})
 }
 
-// ofPlugins makes a metric of each plugin that has one.
+// ofPlugins makes a metric with a value for each plugin for which value returns true.
 func ofPlugins(value func(*links.Transport) (float64, bool)) func(*links.Node, func(float64, ...string)) {
 	return func(n *links.Node, add func(float64, ...string)) {
 		for i := range n.Transports {

@@ -84,7 +84,8 @@ func (s *Client) Close() {
 	s.wg.Wait()
 }
 
-// Publish publishes port under the name service.
+// Publish publishes port under the name service, until Unpublish or Close: after a connection has
+// broken, the next one publishes it again (MPI-4.1, 11.9.4).
 func (s *Client) Publish(ctx context.Context, scope, service, port string) error {
 	n := names.Name{Scope: scope, Service: service}
 	return s.do(ctx, n, port, func(ctx context.Context, again bool) error { return s.publish(ctx, s.mine.Request(n, port, again)) })

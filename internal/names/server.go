@@ -28,7 +28,7 @@ const (
 	maxClients = 4096        // connections at a time
 )
 
-// ServerConfig configures a server.
+// ServerConfig says whom a server serves, how many names it keeps, and how long it waits.
 type ServerConfig struct {
 	Auth   startup.Auth
 	Limits names.Limits

@@ -42,7 +42,7 @@ type Info struct {
 	Version string // "4.1.4"; empty: not known
 }
 
-// probe has the macros of mpi.h printed that say whose it is.
+// probe is a source whose preprocessed text names the MPI that mpi.h belongs to, and its version.
 const probe = `#include <mpi.h>
 #define TEXT(x) TEXT_OF(x)
 #define TEXT_OF(x) #x

@@ -13,9 +13,10 @@ import (
 // Short pieces of it travel in chunks; long ones that are lent leave from the memory of the lender,
 // and arrive in that of the receiver if it is known when they come.
 //
-// It has no handle to sleep on, as the libraries have none: its owner calls Links.Poll. Where Recv
-// has received nothing it may go on receiving into the first slice of its batch, which the next
-// call has to name again; if it does not, what comes is of no use to anybody, and is lost.
+// It has no handle to sleep on, as the libraries have none: its owner calls Links.Poll. After a
+// Recv that has returned nothing, the library may be receiving into the first slice of its batch.
+// The next call has to begin with the same slice; otherwise nobody wants what comes, and it is
+// lost.
 type Link struct {
 	set    *Links
 	to     int
@@ -31,7 +32,7 @@ type Link struct {
 	queue []piece // what has come, oldest first
 	owed  uint32  // messages taken that the peer has not been told of
 	eof   bool    // the peer has ended its stream, after what is in queue
-	last  uint8   // short messages that it had sent then
+	last  uint8   // how many short messages the peer had sent when it ended its stream
 
 	shorts
 }

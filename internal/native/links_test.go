@@ -101,9 +101,9 @@ func (r *rank) recv(held int32, buf unsafe.Pointer, n int) (request, error) {
 	return r.last, nil
 }
 
-// begin begins a phase that does nothing.
 func (r *rank) failure(int32) error { return ErrFailed }
 
+// begin begins a phase that does nothing.
 func (r *rank) begin(Comm, *Phase) (request, error) {
 	r.last++
 	r.coming[r.last] = func() {}

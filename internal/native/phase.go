@@ -63,7 +63,7 @@ func (p *Phase) finish() {
 	p.done = true
 }
 
-// Done reports whether the phase is over, and with which error.
+// Done reports whether the phase is over, and the error if it has failed.
 func (p *Phase) Done() (bool, error) { return p.done, p.err }
 
 func (h *Links) lookAtPhases() (news bool) {

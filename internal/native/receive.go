@@ -36,7 +36,7 @@ func (l *Link) Recv(batch [][]byte) (n int, err error) {
 			} else if !done {
 				return 0, nil
 			}
-			if p.buf == nil { // it goes directly into batch
+			if p.buf == nil { // it was received straight into batch
 				n = p.size
 				l.took()
 				continue
@@ -76,7 +76,7 @@ func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
 			return 0, nil
 		}
 	}
-	if p.buf == nil { // it goes directly into batch
+	if p.buf == nil { // it was received straight into batch
 		n = p.size
 		l.pop()
 		return n, nil
@@ -94,8 +94,8 @@ func (l *Link) receiveApart(batch [][]byte, total int) (n int, err error) {
 // them.
 func (l *Link) due(after uint8) bool { return int8(after-l.taken()) <= 0 }
 
-// receiveLong begins to receive the long message p, or looks whether it is there. buf is nil if it
-// is in batch then.
+// receiveLong begins to receive the long message p, or looks whether it has come. When it has,
+// p.buf is nil if it was received straight into the first slice of batch.
 func (l *Link) receiveLong(p *piece, batch [][]byte) (done bool, err error) {
 	if !p.begun {
 		dst := batch[0]

@@ -9,10 +9,11 @@
 #include <string.h>
 
 enum {
-	RECEIVES = 16,  /* that are posted, of anybody: what comes beyond them the library keeps meanwhile */
-	SENDS = 64,     /* that the library has begun */
-	SPACE = 8192,   /* for one of them, with its envelope */
-	TRIES = 1000,   /* in vain, before a trip yields the core: the other side may need it */
+	/* receives that are posted, for messages of any proc: the library keeps what comes beyond that */
+	RECEIVES = 16,
+	SENDS = 64,     /* most sends that the library may have begun */
+	SPACE = 8192,   /* memory for one send, envelope included */
+	TRIES = 1000,   /* looks in vain until a trip yields the core: the other side may need it */
 };
 
 /* A message that the library has not sent yet. */
@@ -25,11 +26,13 @@ struct shorts {
 	struct impi_shorts seen;
 	const struct impi_native *fn;
 	int ranks;
-	uint32_t piece, most; /* the most data of one of them, and of a message that goes in pieces */
-	int again; /* the receive of the last message has to be posted again: later, as its receiver wants to go on */
-	int out;   /* how many of sends */
+	uint32_t piece, most; /* most bytes of data in a piece, and of a message that goes in pieces */
+	/* the receive of the last message has yet to be posted again, which waits until the receiver of
+	 * the message has gone on */
+	int again;
+	int out;   /* how many of sends are in use */
 	struct sending sends[SENDS];
-	char *memory[SENDS]; /* for others, of which some are spare */
+	char *memory[SENDS]; /* memory for sends: the first spare ones are free */
 	struct sending *drops; /* data that are received although nobody wants them */
 	int dropping;
 	struct impi_short_boxes *boxes[];
@@ -152,7 +155,8 @@ static int launch(struct impi_short_boxes *b, const void *head, size_t heads, co
 	return 1;
 }
 
-/* A form without an envelope, and the message's length if it does not follow from that of the data. */
+/* A form without an envelope, and the message's length if it does not follow from that of the
+ * data. */
 struct brief {
 	uint8_t taken, form;
 	uint8_t bytes[IMPI_LENGTH_SIZE];
@@ -238,7 +242,8 @@ int impi_shorts_close(struct impi_short_boxes *b, uint64_t taken)
 	int error = 0;
 	b->closed = 1;
 	for (; taken < b->come && !error; taken++) {
-		struct impi_short *m = (struct impi_short *)b->in[taken % IMPI_SHORT_BOXES]; /* but for the first 8 bytes */
+		/* the first 8 bytes of a box are its mark: taken and at are not in it */
+		struct impi_short *m = (struct impi_short *)b->in[taken % IMPI_SHORT_BOXES];
 		if (m->bytes > of(b->all)->most)
 			error = impi_shorts_drop(b, m->bytes);
 	}
@@ -267,7 +272,8 @@ static const char *read_apart(struct impi_short_boxes *b, const uint8_t *memory,
 	return m->bytes > of(b->all)->most && m->bytes <= IMPI_LONG_MOST ? (const char *)memory : NULL;
 }
 
-/* read_head reads what comes before the data of a message, and gives those. NULL: it is none of ours. */
+/* read_head reads what comes before the data of a message, and gives those. NULL: it is none of
+ * ours. */
 static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, int64_t bytes, struct impi_short *m)
 {
 	uint32_t piece = of(b->all)->piece, most = of(b->all)->most;
@@ -293,7 +299,8 @@ static const char *read_head(struct impi_short_boxes *b, const uint8_t *memory, 
 
 static inline char *box_of(struct impi_short_boxes *b) { return b->in[b->come % IMPI_SHORT_BOXES]; }
 
-/* place_of is where the data of the next message go: each of as many messages as there are boxes has another place. */
+/* place_of is where the data of the next message go: each of as many messages as there are boxes
+ * has another place. */
 static inline uint32_t place_of(struct impi_short_boxes *b) { return (uint32_t)((b->come - b->base) % IMPI_SHORT_BOXES * IMPI_SHORT_PLACE); }
 
 /* publish says that the message in the next box is complete. at is its place in the stream. */
@@ -348,8 +355,9 @@ static void box(struct shorts *s, struct impi_short_boxes *b, const struct impi_
 	publish(s, b, m->at);
 }
 
-/* file puts a message into the boxes of its sender. It refuses what no proc of ours sends: one that says that
- * more were taken than were sent, or one for which there is no box, since the sender knows of so many taken. */
+/* file puts a message into the boxes of its sender. It refuses what no proc of ours sends: one that
+ * says that more were taken than were sent, or one for which there is no box, since the sender
+ * knows of so many taken. */
 static int file(struct shorts *s, const void *memory, int64_t bytes, int32_t source)
 {
 	struct impi_short_boxes *b = source >= 0 && source < s->ranks ? s->boxes[source] : NULL;

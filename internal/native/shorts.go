@@ -18,17 +18,20 @@ import (
 // ones that were sent before it (tagAfter).
 
 const (
-	// shortPiece is how much of a short message is at least one of the library's: with its envelope
-	// libraries send it at once. shortMost is the longest message that Go sends so, and C whatever the
-	// library is.
-	shortPiece  = 4000
+	// shortPiece is the least size in bytes of the pieces in which a short message is sent: each is
+	// one message of the library, which libraries send at once, with its envelope. Some libraries
+	// have longer pieces (struct impi_native in shim.h).
+	shortPiece = 4000
+	// shortMost is the longest message that Go sends in pieces, and that C sends so with any
+	// library. With some libraries C sends longer ones in pieces.
 	shortMost   = 2 * shortPiece
 	shortPieces = 5
-	// shortPlace is the memory for one in a shortBoxes.
+	// shortPlace is the room in shortBoxes for the data of one message.
 	shortPlace = shortPieces * 4096
-	// envelopeSize is what comes before its data.
+	// envelopeSize is the size of a short, which comes before the data.
 	envelopeSize = 32
-	// longMost is the longest message whose data come apart. C alone sends them: Go sends packets.
+	// longMost is the longest message whose data travel by themselves, as a long message of the
+	// library's. Only C sends such messages: Go sends packets instead.
 	longMost = 4 << 20
 )
 
@@ -136,7 +139,6 @@ func (s *shorts) FastBoxApart(m *link.EagerMessage) bool { return m.Apart(m.Len)
 // BegunFastBox is NextFastBox: messages come whole.
 func (l *Link) BegunFastBox() *link.EagerMessage { return l.NextFastBox() }
 
-// FastBoxData returns the data of a message.
 func (s *shorts) FastBoxData(m *link.EagerMessage, n uint32) []byte { return s.fast.Content(m, n) }
 
 // FastBoxTaken releases the message of NextFastBox.

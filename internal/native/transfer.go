@@ -23,7 +23,7 @@ func (h *Links) AwaitTransfer(number, failed int32) *Transfer {
 	return t
 }
 
-// Done reports whether the transfer is over, and with which error.
+// Done reports whether the transfer is over, and the error if it has failed.
 func (t *Transfer) Done() (bool, error) { return t.done, t.err }
 
 func (h *Links) lookAtTransfers() (news bool) {

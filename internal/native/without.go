@@ -41,5 +41,5 @@ func (*Library) test(request) (bool, error)                            { return 
 func (*Library) failure(int32) error                                   { return ErrNoLibrary }
 func (*Library) beginShorts() carrier                                  { return nil }
 
-// ShortMessageCalls returns nothing to call.
+// ShortMessageCalls returns the zero value: without cgo, C code has nothing to call.
 func (*Library) ShortMessageCalls() link.CarrierCalls { return link.CarrierCalls{} }

@@ -23,7 +23,7 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Machine is one of the namespaces.
+// Machine is a network namespace in which programs run as on a machine of their own.
 type Machine struct {
 	Name    string // of the namespace, for ip netns; and the host name for programs run by Command
 	Address string // in the common network
@@ -116,7 +116,7 @@ func (m *Machine) end() {
 	_ = exec.Command("umount", m.names).Run()
 }
 
-// Command returns a command that runs on the machine.
+// Command returns a command, not started yet, that runs name on the machine.
 func (m *Machine) Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	enter := []string{"--uts=" + m.names, "ip", "netns", "exec", m.Name}
 	if m.root != "" {
@@ -129,16 +129,16 @@ func (m *Machine) Command(ctx context.Context, name string, args ...string) *exe
 // one that is covered, since the others may be below it.
 var own = []string{"/dev/shm", "/run", "/var/tmp", "/tmp"}
 
-// mountOwn covers the own folders by those below $0, makes all else but what is the kernel's read
-// only, and runs its arguments.
+// mountOwn covers the own folders by those below $0, makes everything else read-only, except for
+// the kernel's file systems, and runs its arguments.
 var mountOwn = `set -e
 for f in ` + strings.Join(own, " ") + `; do mount --bind "$0$f" $f; done
 mount -o remount,bind,ro /
 exec "$@"`
 
-// IsolateFiles gives the machine files of its own, for what is started there from now on: /tmp,
-// /var/tmp, /run and /dev/shm, which begin empty. It can write to no others, so that it shares none
-// with other machines that are apart.
+// IsolateFiles gives the machine files of its own, for programs that are started there from now on:
+// /tmp, /var/tmp, /run and /dev/shm, which begin empty. Programs can write to no others, so that
+// machines with isolated files share none.
 func (m *Machine) IsolateFiles() {
 	m.t.Helper()
 	root := m.names + ".root"
@@ -154,7 +154,7 @@ func (m *Machine) IsolateFiles() {
 }
 
 // Copy copies the files of a folder of this computer, without its subfolders, to the same path on
-// the machine. A machine that is not apart has them already.
+// the machine. A machine whose files are not isolated has them already.
 func (m *Machine) Copy(dir string) {
 	m.t.Helper()
 	if m.root == "" {

@@ -79,7 +79,6 @@ func (p product) recipe() string {
 	return hex.EncodeToString(h[:8])
 }
 
-// String returns the name and the version, for people.
 func (p product) String() string { return p.name + " " + p.version }
 
 type builder struct {

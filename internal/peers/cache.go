@@ -33,7 +33,7 @@ func Dir() (string, error) {
 	return filepath.Join(cache, "impi", "peers"), nil
 }
 
-// Install is an installed implementation.
+// Install is where an implementation is installed, and what it was built from.
 type Install struct {
 	Prefix string `json:"prefix"`
 	Recipe string `json:"recipe"` // what it was built from, and how

@@ -43,7 +43,8 @@ static void look(MPI_Status *st)
 	}
 	next[from]++;
 }
-// receiver is the first rank from to on that gets more, and to which something may be sent now; -1: none.
+// receiver is the first rank from to on that gets more, and to which something may be sent now; -1:
+// none.
 static int receiver(int to)
 {
 	for (int i = 0; i < size; i++, to = (to + 1) % size) {

@@ -18,7 +18,8 @@ type Output struct {
 	more chan struct{} // closed at the next write; nil: nothing waits
 }
 
-// Write adds p to the output.
+// Write keeps p and wakes those that wait for output. What exceeds the bound is dropped, without an
+// error.
 func (o *Output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -32,7 +33,6 @@ func (o *Output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
-// String returns all of the output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

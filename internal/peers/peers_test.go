@@ -200,7 +200,7 @@ var shapes = []shape{
 	{"LAM as client 1 between ours", []Site{{Procs: 1}, {LAM: true, Procs: 2}, {Procs: 2}}},
 }
 
-// ours and lams give the ranks of the sites of each kind.
+// ranks returns the ranks at the sites of LAM, or at those of ours.
 func (s shape) ranks(lam bool) (ranks []int) {
 	first := 0
 	for _, site := range s.sites {

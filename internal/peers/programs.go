@@ -65,7 +65,7 @@ var SUNDIALS = Program{origin{
 	"c61157f1d4be06c704bea40cb131eb63ba2dada161989071604d0a0959cdf04a",
 }}
 
-// Programs lists all programs.
+// Programs lists the programs that make peers fetches.
 var Programs = []Program{HPCC, NetPIPE, P4est, MPICHTests, HDF5, FFTW, Hypre, PnetCDF, SUNDIALS}
 
 // FetchPrograms gets the sources of all programs, unless they are there, and reports progress on

@@ -28,7 +28,8 @@ Machine: %s.
 
 `
 
-// Write writes the page.
+// Write writes docs/performance.md, with the answers to all Questions. Those without an answer are
+// listed as not measured.
 func Write(w io.Writer, answers []Answer) error {
 	var b strings.Builder
 	var dates []provenance.Stamp
@@ -107,7 +108,6 @@ func machines(answers []Answer) string {
 	return m.String()
 }
 
-// String describes the machine in one line.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s of memory, Linux %s, %s", m.CPU, m.Cores, m.Memory, m.Kernel, m.Go)
 	if len(m.Peers) > 0 {

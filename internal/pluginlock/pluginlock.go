@@ -192,7 +192,8 @@ func Version(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// Platform returns the platform of this program.
+// Platform returns the platform that this program was built for, as lock files have it:
+// linux_amd64.
 func Platform() string { return runtime.GOOS + "_" + runtime.GOARCH }
 
 // Path returns where the binary of a version is, below plugin_dir.

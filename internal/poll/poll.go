@@ -29,7 +29,7 @@ type Set struct {
 	events [64]Event
 }
 
-// NewSet makes an empty set.
+// NewSet makes a set without descriptors. It uses one itself, until Close.
 func NewSet() (*Set, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

@@ -67,7 +67,7 @@ type Losses interface {
 	Unlinked(p *Proc, peer wire.WorldRank, report func())
 }
 
-// Set is the procs of a site.
+// Set is the procs of a site that run on this machine, from before their start to their ends.
 type Set struct {
 	Settings
 	greeted chan *Proc
@@ -97,7 +97,8 @@ func NewWithoutProcesses(s Settings, n int, phase ending.Phase) *Set {
 	return set
 }
 
-// Start starts all procs of the site.
+// Start starts all procs of the set, or adopts those that have joined. The error names the first
+// one that could not be started; those before it run.
 func (s *Set) Start() error {
 	site := s.Routes.Site
 	if s.Joined != nil {
@@ -233,7 +234,8 @@ func (s *Set) All() []*Proc {
 	return s.all[:len(s.all):len(s.all)]
 }
 
-// OfHost returns the procs of one of the site's hosts.
+// OfHost returns the procs of the host with that index in the site's file. The caller owns the
+// slice.
 func (s *Set) OfHost(host int) []*Proc {
 	return slices.DeleteFunc(slices.Clone(s.All()), func(p *Proc) bool { return p.Host != host })
 }
@@ -297,7 +299,7 @@ func (s *Set) Finishing() bool {
 	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == ending.Finished })
 }
 
-// Signal sends a signal to all procs.
+// Signal sends a signal to all procs. Failures are only logged.
 func (s *Set) Signal(sig syscall.Signal) {
 	for _, p := range s.All() {
 		if err := p.os.Signal(sig); err != nil {

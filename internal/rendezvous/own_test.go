@@ -29,7 +29,7 @@ import (
 
 var keyed = startup.Auth{HasKey: true, Key: 0x4b45594b45594b45}
 
-// server is a server with all that Config has.
+// ownServer is a server with all that Config has.
 type ownServer struct {
 	job
 	mu     sync.Mutex

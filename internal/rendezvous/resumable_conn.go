@@ -155,7 +155,6 @@ func (l *resumableConn) fail(epoch uint64, why error) {
 	}
 }
 
-// Read implements net.Conn.
 func (l *resumableConn) Read(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

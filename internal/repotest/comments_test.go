@@ -3,6 +3,7 @@ package repotest
 import (
 	"go/ast"
 	"go/token"
+	"go/types"
 	"slices"
 	"strings"
 )
@@ -25,7 +26,8 @@ func PackageComments(r *Repo) []Problem {
 // ExportedComments wants each exported name to be explained by a comment that
 // starts with it. In a group of constants or variables a comment for the group is
 // enough, and in a group of types one that names the type. What core/mpi calls in a room
-// of the engine, that function or that type's method, is explained in core/mpi.
+// of the engine, that function or that type's method, is explained in core/mpi. The methods
+// in standardMethods need no comment.
 func ExportedComments(r *Repo) []Problem {
 	var problems []Problem
 	shown := calledByFace(r)
@@ -48,7 +50,7 @@ func ExportedComments(r *Repo) []Problem {
 func unexplained(d ast.Decl) []*ast.Ident {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() && exportedReceiver(d) && !explains(d.Doc, d.Name.Name) {
+		if d.Name.IsExported() && exportedReceiver(d) && !explains(d.Doc, d.Name.Name) && !isStandardMethod(d) {
 			return []*ast.Ident{d.Name}
 		}
 	case *ast.GenDecl:
@@ -74,6 +76,35 @@ func unexplainedSpecs(d *ast.GenDecl) []*ast.Ident {
 		}
 	}
 	return names
+}
+
+// standardMethods are the methods that packages fmt, errors and encoding call, with their
+// signatures. A comment on one of them mostly repeats what everybody knows.
+var standardMethods = map[string][]string{
+	"String":        {"() (string)"},
+	"Error":         {"() (string)"},
+	"Unwrap":        {"() (error)", "() ([]error)"},
+	"Is":            {"(error) (bool)"},
+	"MarshalText":   {"() ([]byte, error)"},
+	"UnmarshalText": {"([]byte) (error)"},
+}
+
+func isStandardMethod(d *ast.FuncDecl) bool {
+	signature := typesOf(d.Type.Params) + " " + typesOf(d.Type.Results)
+	return d.Recv != nil && slices.Contains(standardMethods[d.Name.Name], signature)
+}
+
+// typesOf returns the types of parameters or results as text, without their names.
+func typesOf(fields *ast.FieldList) string {
+	var list []string
+	if fields != nil {
+		for _, f := range fields.List {
+			for range max(1, len(f.Names)) {
+				list = append(list, types.ExprString(f.Type))
+			}
+		}
+	}
+	return "(" + strings.Join(list, ", ") + ")"
 }
 
 // explains reports whether a comment starts with name, after an article.

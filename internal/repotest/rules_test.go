@@ -189,6 +189,14 @@ var examples = map[string][]example{
 			"internal/engine/proc/a.go":   "package proc\n// Comm is.\ntype Comm int\nfunc (c *Comm) Size() {}\nfunc Free() {}\n",
 			"internal/engine/window/a.go": "package window\n// Win is.\ntype Win int\nfunc (w *Win) Size() {}\nfunc Free() {}\n",
 		}, []string{"window/a.go:4: Size has no comment", "window/a.go:5: Free has no comment"}},
+		{"standard methods", one("a/a.go", "package a\n// T is.\ntype T int\nfunc (T) String() (s string) { return s }\nfunc (T) Error() string { return \"\" }\n"+
+			"func (T) Unwrap() error { return nil }\nfunc (*T) Is(target error) bool { return false }\n"+
+			"func (T) MarshalText() (b []byte, err error) { return }\nfunc (*T) UnmarshalText(b []byte) error { return nil }\n"+
+			"// U is.\ntype U int\nfunc (U) Unwrap() []error { return nil }\n"), nil},
+		{"other methods of these names", one("a/a.go", "package a\n// T is.\ntype T int\nfunc (T) String(n int) string { return \"\" }\nfunc (T) Error() (string, bool) { return \"\", false }\n"+
+			"func (T) Unwrap() {}\nfunc (T) Is(a, b error) bool { return false }\nfunc (T) MarshalText() []byte { return nil }\nfunc (T) UnmarshalText(string) error { return nil }\nfunc String() string { return \"\" }\n"), []string{
+			"a.go:4: String has no comment", "a.go:5: Error has", "a.go:6: Unwrap has", "a.go:7: Is has", "a.go:8: MarshalText has", "a.go:9: UnmarshalText has", "a.go:10: String has",
+		}},
 		{"function", one("a/a.go", "package a\n\nfunc F() {}"), []string{"a/a.go:3: F has no comment"}},
 		{"another's comment", one("a/a.go", "package a\n// Does it.\nfunc F() {}"), []string{"F has no comment"}},
 		{"method", one("a/a.go", "package a\n// T is.\ntype T int\nfunc (t *T) M() {}"), []string{"a.go:4: M has"}},

@@ -285,7 +285,8 @@ func (l *Link) Lending() bool { return l.machine.Lending() }
 // allows.
 func (l *Link) HasUnsent() bool { return l.machine.HasUnsent() }
 
-// Recv returns received bytes.
+// Recv implements link.Link. Without a link below it returns nothing, as with one that has nothing
+// to read.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	b := l.below
 	switch {

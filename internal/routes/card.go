@@ -27,7 +27,8 @@ func RepresentationFeatures(job *config.Job, site config.Site) []string {
 	return features[:min(len(features), dynamic.MaxFeatures)]
 }
 
-// clientFeatures says on business cards for which of the job's sites a site's routes satisfy such.
+// clientFeatures returns the features by which a site's business cards list the other sites of the
+// job for whose routes such returns true.
 func clientFeatures(name string, job *config.Job, site config.Site, such func(config.Route) bool) []string {
 	var clients []wire.ClientRank
 	for _, s := range job.Sites {
@@ -41,7 +42,7 @@ func FloatFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(route.FloatFeature, job, site, func(r config.Route) bool { return r.Precision != nil })
 }
 
-// TrimFeatures returns the features without those for which a card has no room.
+// TrimFeatures returns as many of the features as a card has room for, the first ones.
 func TrimFeatures(features []string) []string {
 	return slices.Clip(features[:min(len(features), dynamic.MaxFeatures)])
 }

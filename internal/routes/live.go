@@ -19,7 +19,8 @@ type Change struct {
 // ApplyChange makes later decisions use c. Existing links and channels stay as they are.
 func ApplyChange(rt *Table, c Change) { rt.live.now.Store(&c) }
 
-// CurrentSite returns the site with the present routes.
+// CurrentSite returns the site with the routes that hold now, which a reload may have changed. The
+// caller must not change it.
 func CurrentSite(rt *Table) *config.Site {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Site
@@ -27,7 +28,7 @@ func CurrentSite(rt *Table) *config.Site {
 	return rt.Site
 }
 
-// CurrentLimits returns the present limits.
+// CurrentLimits returns the limits that hold now, which a reload may have changed.
 func CurrentLimits(rt *Table) config.Limits {
 	if c := rt.live.now.Load(); c != nil {
 		return c.Limits

@@ -78,7 +78,7 @@ func (rt *Table) whyUnpinned() string {
 		`name one there, change data_plane, or add "fd" to it`
 }
 
-// DataPlanes converts names of data planes.
+// DataPlanes returns the data planes that a route's data_plane names.
 func DataPlanes(names []string) (planes []transports.DataPlane) {
 	for _, name := range names {
 		planes = append(planes, transports.DataPlane(name))

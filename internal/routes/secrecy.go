@@ -51,7 +51,8 @@ func (rt *Table) CloseRoutes() {
 	}
 }
 
-// IsClosed reports whether a route of the file is closed.
+// IsClosed reports whether nothing may leave the machine unencrypted by a route: the job file says
+// so, or a transport in its prefer encrypts and it does not allow plain links.
 func IsClosed(rt *Table, r config.Route) bool {
 	return r.Closed || !r.RequireTLS && !r.AllowPlain && len(rt.encrypting(r)) > 0
 }

@@ -48,7 +48,8 @@ type Candidate struct {
 // Machine reports whether its links do not leave a machine.
 func (t *Transport) Machine() bool { return t.Capabilities().Reach == transports.ReachMachine }
 
-// Encrypts reports whether its links are encrypted.
+// Encrypts reports whether the transport encrypts its links, as it has declared once it is
+// configured.
 func (t *Transport) Encrypts() bool { return t.Capabilities().Has(transports.FeatureEncrypted) }
 
 // HasPlane reports whether its links can have a data plane.
@@ -70,7 +71,7 @@ func (rt *Table) Transport(name string) *Transport {
 	return rt.Transports[i]
 }
 
-// running is Table.Transport for core/route.
+// running returns Transport in the form that core/route takes.
 func running(rt *Table) func(name string) route.Transport {
 	return func(name string) route.Transport {
 		if t := rt.Transport(name); t != nil {
@@ -133,7 +134,7 @@ func ClientName(job *config.Job, c wire.ClientRank) string {
 	return fmt.Sprintf("site %s (client %d)", job.Sites[i].Name, c)
 }
 
-// ClientName returns the name of a client of the job.
+// ClientName returns what messages call a client: its site, if this site's file has it.
 func (rt *Table) ClientName(c wire.ClientRank) string { return ClientName(rt.Job, c) }
 
 // SiteName returns the name of a client's site, or "" if the file does not have it.
@@ -153,7 +154,7 @@ func (rt *Table) ChannelResumable(a, b wire.HostRank) bool {
 	return ra >= 0 && rb >= 0 && rt.Resumable(ra, rb)
 }
 
-// NoRank is the rank of no proc.
+// NoRank stands where a rank would, for a proc that has none.
 const NoRank wire.WorldRank = -1
 
 // FirstRankOf returns the lowest rank of a host's procs, or NoRank.

@@ -205,7 +205,7 @@ func (m *Moving) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close closes the connection, and that to which it moves.
+// Close closes the connection, or both while one replaces the other.
 func (m *Moving) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -226,7 +226,7 @@ func (m *Moving) LocalAddr() net.Addr { return m.Current().LocalAddr() }
 // RemoteAddr returns the remote address of the connection for writing.
 func (m *Moving) RemoteAddr() net.Addr { return m.Current().RemoteAddr() }
 
-// SetDeadline sets both deadlines.
+// SetDeadline sets the deadlines of Read and Write, which a next connection inherits.
 func (m *Moving) SetDeadline(t time.Time) error {
 	return errors.Join(m.SetReadDeadline(t), m.SetWriteDeadline(t))
 }

@@ -67,7 +67,7 @@ func counters() []string {
 	return names
 }
 
-// Add adds counts.
+// Add adds the counts of other to those of c.
 func (c Coverage) Add(other Coverage) {
 	for name, n := range other {
 		c[name] += n

@@ -44,7 +44,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Generate returns the case of a seed.
+// Generate returns the case of a seed: the same for equal limits, as long as the generator does not
+// change.
 func Generate(seed uint64, l Limits) *Case { return drawn(seed, l).Example(rapidSeed(seed)) }
 
 func drawn(seed uint64, l Limits) *rapid.Generator[*Case] {

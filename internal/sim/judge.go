@@ -23,10 +23,8 @@ type Failure struct {
 
 func failure(oracle string, err error) *Failure { return &Failure{oracle, err} }
 
-// Error returns the oracle and its error.
 func (f *Failure) Error() string { return f.Oracle + ": " + f.Err.Error() }
 
-// Unwrap returns the oracle's error.
 func (f *Failure) Unwrap() error { return f.Err }
 
 func panicked(value any) *Failure {

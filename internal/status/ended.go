@@ -27,7 +27,6 @@ type Ended struct {
 	Failure string `json:"failure,omitempty"` // empty, and Known: it has ended in order
 }
 
-// String returns a line for people.
 func (e *Ended) String() string {
 	switch {
 	case e.Failure != "":

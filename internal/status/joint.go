@@ -16,13 +16,12 @@ type WaitingProc struct {
 	Rank int    `json:"rank"`
 }
 
-// at is a proc of a job, by the job's place in a list.
+// at is a proc: the index of its job in a list, and its rank.
 type at struct{ job, rank int }
 
-// findJoint sets the deadlock of jobs whose procs wait for each other over the bounds of their
-// worlds. There is none unless every proc of all of them has waited for so long (least), only for
-// procs that are known by name, all of which are in these jobs, and nothing is known to be under
-// way.
+// findJoint finds jobs whose procs wait for each other across their worlds, and sets their
+// deadlock. It is one only if every proc of these jobs has waited for least or longer, if the procs
+// that it waits for are known and all of these jobs, and if nothing is known to be under way.
 func findJoint(jobs []Job, least time.Duration) {
 	known := make(map[string]int) // by world
 	for i := range jobs {
@@ -54,8 +53,9 @@ func findJoint(jobs []Job, least time.Duration) {
 	}
 }
 
-// waitsForNamed returns what all procs of a job wait for, or nil if one does not, or may be woken
-// by procs that it does not name. findElsewhere has found that all are there.
+// waitsForNamed returns what the procs of a job wait for, by rank. It returns nil if one of them
+// does not wait, or if procs that it does not name may wake it. findElsewhere has found that all
+// procs have answered.
 func waitsForNamed(j *links.Job, least time.Duration) map[int]*links.Blocked {
 	procs := make(map[int]*links.Blocked)
 	leaving := 0
@@ -122,13 +122,13 @@ func together(first int, waits []map[int]*links.Blocked, known map[string]int) [
 	return group
 }
 
-// settled is how old a link between worlds is at least, or its end, for both ends to know of it.
+// settled is the time after which both ends know that a link between worlds was made, or has ended.
 const settled = 3 * time.Second
 
-// connecting reports whether a link between procs of some jobs and other worlds is being made or
-// asked for again, or may be about to: one that was made or has ended just now, or that only one
-// end has. Procs that outlive the loss of others ask for another link in the place of a lost one,
-// and wait meanwhile as they did.
+// connecting reports whether a link between procs of some jobs and other worlds may be changing:
+// it is being made, was made or has ended just now, or only one end has it. Then no deadlock is
+// certain: procs that outlive the loss of others ask for another link in place of a lost one, and
+// wait meanwhile as before.
 func connecting(jobs []Job, group []int, known map[string]int, least time.Duration) bool {
 	return slices.ContainsFunc(group, func(i int) bool {
 		return len(jobs[i].WorldLinks) >= links.MaxViews || slices.ContainsFunc(jobs[i].WorldLinks, func(l links.WorldLink) bool {

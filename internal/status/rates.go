@@ -131,7 +131,7 @@ func each(now, then uint64, d time.Duration) float64 {
 	return float64(now-then) / d.Seconds()
 }
 
-// hostRatesOf is ratesOf for all traffic between hosts.
+// hostRatesOf is ratesOf for the traffic between hosts, whatever way it went.
 func hostRatesOf(now, before []links.HostTraffic, whole bool, d time.Duration) []PairRates {
 	then := make(map[[2]int]*links.HostTraffic)
 	for i := range before {

@@ -88,7 +88,8 @@ func (s *screen) Init() tea.Cmd { return s.lookAgain }
 
 func (s *screen) lookAgain() tea.Msg { return look{s.look(), time.Now()} }
 
-// Update implements tea.Model.
+// Update implements tea.Model: it handles figures that have come, keys, and the size of the
+// terminal.
 func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch x := msg.(type) {
 	case tea.WindowSizeMsg:

@@ -42,7 +42,7 @@ func typed(text string) (list keys) {
 
 func pressed(code rune) keys { return keys{{Code: code}} }
 
-// ranks are those of the rows on the screen, in their order.
+// shownRanks returns the ranks of the rows on the screen, in their order.
 func shownRanks(s *screen) (list string) {
 	for _, line := range strings.Split(s.draw(), "\n")[3:] {
 		if f := strings.Fields(line); len(f) > 2 && f[1] == "alpha" {

@@ -221,7 +221,6 @@ func writeUnderWay(w io.Writer, list []UnderWay) {
 	}
 }
 
-// String returns a text for people.
 func (u UnderWay) String() string {
 	what := "rank"
 	switch {

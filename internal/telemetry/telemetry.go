@@ -108,7 +108,8 @@ type telling struct {
 	t *Tracer
 }
 
-// ExportSpans sends spans.
+// ExportSpans sends spans until the Tracer's time is over. It returns no error, which the library
+// would log: the Tracer reports it.
 func (x *telling) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -190,7 +191,7 @@ func (t *Tracer) idOf(s *Span) trace.SpanID {
 	return s.id
 }
 
-// Set adds attributes.
+// Set adds attributes to a span that has not ended. s may be nil, where there is no tracing.
 func (s *Span) Set(attributes ...attribute.KeyValue) {
 	if s != nil {
 		s.attributes = append(s.attributes, attributes...)
@@ -298,7 +299,7 @@ func (chosen) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	return ids.trace, ids.span
 }
 
-// NewSpanID returns the ID of another span of the trace.
+// NewSpanID returns the ID that the context has for another span of the trace.
 func (chosen) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	ids, _ := ctx.Value(chosen{}).(chosenIDs)
 	return ids.span

@@ -21,10 +21,9 @@ import (
 // The error reports what to install.
 type MissingError struct{ What, Remedy string }
 
-// Error returns what is missing and the remedy.
 func (e *MissingError) Error() string { return "cannot be built here: " + e.What + "; " + e.Remedy }
 
-// Plugin is a plugin of examples/plugins.
+// Plugin is a plugin of examples/plugins: how to build it, and what it can do.
 type Plugin struct {
 	Name   string // name of the transport, and of its folder
 	NoMTLS bool   // it comes without AutoMTLS
@@ -52,7 +51,7 @@ var All = []Plugin{
 		NoRow:  "it was not run there yet"},
 }
 
-// Find returns the plugin for a transport.
+// Find returns the plugin of the transport with that name, or an error that names it.
 func Find(name string) (Plugin, error) {
 	for _, g := range All {
 		if g.Name == name {

@@ -54,7 +54,7 @@ func (l *Line[T]) next(after time.Duration) time.Duration {
 // Counts returns the counts of the packets so far.
 func (l *Line[T]) Counts() Counts { return l.counts }
 
-// Shape returns the shape of the line.
+// Shape returns the shape that NewLine or the last Reshape has set.
 func (l *Line[T]) Shape() Shape { return l.shape }
 
 // Reshape changes the shape of the line. Packets that it holds arrive as they would have; the queue
@@ -222,21 +222,16 @@ type delayed[T any] struct {
 // late is a heap.Interface of such arrivals, the earliest first. They are few: it may allocate.
 type late[T any] []delayed[T]
 
-// Len implements heap.Interface.
 func (h late[T]) Len() int { return len(h) }
 
-// Less implements heap.Interface.
 func (h late[T]) Less(i, j int) bool {
 	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].serial < h[j].serial
 }
 
-// Swap implements heap.Interface.
 func (h late[T]) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
-// Push implements heap.Interface.
 func (h *late[T]) Push(x any) { *h = append(*h, x.(delayed[T])) }
 
-// Pop implements heap.Interface.
 func (h *late[T]) Pop() any {
 	n := len(*h) - 1
 	x := (*h)[n]

@@ -33,7 +33,7 @@ type Shape struct {
 // maxDelay bounds times, so that sums cannot overflow.
 const maxDelay = time.Hour
 
-// Check returns an error if a shape is invalid.
+// Check returns all that is wrong with a shape, joined, or nil.
 func (s Shape) Check() error {
 	var errs []error
 	for name, p := range map[string]float64{"loss": s.Loss, "duplicate": s.Duplicate, "reorder": s.Reorder} {

@@ -28,7 +28,7 @@ const greeting = 10 * time.Second
 // AttachName draws a random name for a listener, different for each job.
 func AttachName() string { return "impi-" + rand.Text() }
 
-// ListenAttach listens at a name.
+// ListenAttach listens at a name of AttachName, for procs that call Attach.
 func ListenAttach(name string) (AttachListener, error) {
 	l, err := net.ListenUnix("unixpacket", abstract(name))
 	if err != nil {

@@ -70,7 +70,8 @@ func (b *Board) fill(header []byte, procs int) error {
 	return nil
 }
 
-// Descriptors returns the descriptors to be sent.
+// Descriptors returns the descriptors that go with KindWelcome: the memory, then a bell for each
+// proc. They stay the board's.
 func (b *Board) Descriptors() []int { return append([]int{int(b.Memory.Fd())}, b.Bells...) }
 
 // Close closes the node's descriptors. Procs that have received theirs keep the board.

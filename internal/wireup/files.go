@@ -15,7 +15,6 @@ type WrittenFile struct {
 	PID  int // of the other process; 0: not known, as on another machine
 }
 
-// Error says who writes the file.
 func (w *WrittenFile) Error() string {
 	if w.PID == 0 {
 		return w.Path + " is written by another job"

@@ -100,7 +100,7 @@ func (j *Job) Size() int {
 	return len(j.Procs)
 }
 
-// Proc returns what is known of a proc of the job.
+// Proc returns what the job's description says of the proc with a world rank, which must exist.
 func (j *Job) Proc(r wire.WorldRank) (p Proc) {
 	if j.table == nil {
 		return j.Procs[r]
@@ -135,5 +135,5 @@ func (j *Job) check() error {
 	return nil
 }
 
-// Identity returns the proc's identity on the wire.
+// Identity returns the proc's host and pid as packets have them (IMPI ch.3, Packet Format).
 func (p *Proc) Identity() wire.Proc { return wire.Proc{Host: wire.HostID(p.Host), PID: p.PID} }

@@ -7,7 +7,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// Kind is the kind of a Message.
+// Kind is what a Message is for; it decides which fields are used, and which descriptors come
+// along.
 type Kind string
 
 // The messages, in the order in which a proc's life uses them.
@@ -94,7 +95,6 @@ type Compress struct {
 	Min       int    `json:"min"`       // minimum bytes that leave together to be compressed
 }
 
-// String returns a text for people.
 func (c *Compress) String() string {
 	return fmt.Sprintf("%s, level %d, from %d bytes", c.Algorithm, c.Level, c.Min)
 }

@@ -66,7 +66,7 @@ type Wait struct {
 	Computes bool `json:"computes,omitempty"`
 }
 
-// Call is a call of MPI.
+// Call is a call of MPI in which a goroutine or a thread waits.
 type Call struct {
 	Name string `json:"name"`
 	At   string `json:"at,omitempty"` // file and line of a Go program

@@ -120,7 +120,7 @@ func (t *Table) view(r wire.WorldRank) int {
 // Size returns the number of procs.
 func (t *Table) Size() int { return t.procs.Len() }
 
-// Identity returns a proc's identity on the wire.
+// Identity returns host and pid of the proc with world rank r, as packets have them.
 func (t *Table) Identity(r int) wire.Proc { return t.procs.At(wire.WorldRank(r)).ID }
 
 // Find returns the world rank of a proc.

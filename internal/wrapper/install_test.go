@@ -12,7 +12,7 @@ import (
 	"github.com/openimpi/impi/internal/skips"
 )
 
-// command runs a tool in dir and returns what it printed.
+// run runs a tool in dir and returns what it printed.
 func run(t *testing.T, dir string, env []string, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)

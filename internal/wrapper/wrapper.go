@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/version"
 )
 
-// Language is a language with its wrapper.
+// Language is what the wrapper of a language needs to find the compiler and to explain itself.
 type Language struct {
 	Name      string   // name of the wrapper
 	What      string   // C, C++ or Fortran

@@ -1,17 +1,18 @@
 /*
  * libimpi-plugin: transport plugins of impi in C.
  *
- * A transport fills in a struct impi_transport and calls impi_serve. The library speaks the protocol
- * of docs/plugin-protocol.md, versions 1 and 2, with libnghttp2 and OpenSSL: the handshake, the
- * control connection with AutoMTLS, descriptor 3, and the data planes fd, ring and stream.
+ * A transport fills in a struct impi_transport and calls impi_serve. The library speaks the
+ * protocol of docs/plugin-protocol.md, versions 1 and 2, with libnghttp2 and OpenSSL: the
+ * handshake, the control connection with AutoMTLS, descriptor 3, and the data planes fd, ring and
+ * stream.
  *
  * What holds for all of it:
  *
  * Bytes. A link is a stream of bytes in each direction, without messages: the library adds nothing
  * to what it passes on, and the pieces in which one side writes are not those in which the other
  * side reads. A network of packets or messages needs a framing of the transport's own, which
- * delivers each byte once, in order. What dial and greet exchange before that is not the job's: they
- * read no byte beyond it.
+ * delivers each byte once, in order. What dial and greet exchange before that is not the job's:
+ * they read no byte beyond it.
  *
  * Ends. A link ends in each direction by itself. The end that one side sends (close_write, or
  * shutdown(2) with SHUT_WR) comes behind its last byte, and the other direction goes on. A link
@@ -51,7 +52,9 @@ extern "C" {
 
 /* A failure, for the node and its operator. */
 struct impi_error {
-	const char *code;  /* refused, unreachable, timeout, auth, protocol, resource, unsupported, address or internal */
+	/* "refused", "unreachable", "timeout", "auth", "protocol", "resource", "unsupported", "address" or
+	 * "internal" */
+	const char *code;
 	int retryable;     /* the same call may succeed later */
 	const char *name;  /* of the setting that is wrong, in configure only */
 	char reason[256];  /* one sentence */
@@ -86,13 +89,13 @@ struct impi_value {
 };
 
 /*
- * A connection. Where ops is NULL, fd is a connected stream socket of the kernel with which nothing is
- * left to do: the library can hand it over (data plane fd), or passes its bytes on. It closes fd. No
- * copy of fd may be open elsewhere, or the peer does not see the end of the link.
+ * A connection. Where ops is NULL, fd is a connected stream socket of the kernel with which nothing
+ * is left to do: the library can hand it over (data plane fd), or passes its bytes on. It closes
+ * fd. No copy of fd may be open elsewhere, or the peer does not see the end of the link.
  *
- * Otherwise the connection lives in this process, and the library passes its bytes on with ops. fd is
- * what to poll(2), and is the transport's, which closes it in close and reset: readable as long as
- * read may have something, its end and an error included, and writable as long as write may have
+ * Otherwise the connection lives in this process, and the library passes its bytes on with ops. fd
+ * is what to poll(2), and is the transport's, which closes it in close and reset: readable as long
+ * as read may have something, its end and an error included, and writable as long as write may have
  * room. It is polled for reading after read gave EAGAIN, and for writing after write did; if it is
  * ready and the call gives EAGAIN again the thread runs in a circle.
  *
@@ -148,7 +151,8 @@ struct impi_listen {
 	int port;             /* 0: any */
 	const char *dir;      /* for sockets in the file system */
 	const char *name;
-	const char *reopen;   /* the address that this listener had before the process was restarted; empty: none */
+	/* the address that this listener had before the process was restarted; empty: none */
+	const char *reopen;
 };
 
 /* Whom to dial. */
@@ -156,7 +160,8 @@ struct impi_dial {
 	const char *address;  /* from another site: check it */
 	const char *from;     /* the own address to use; empty: any */
 	int64_t deadline;     /* in ms of CLOCK_MONOTONIC: dial ends by then */
-	int cancel;           /* readable once nobody waits any more: dial ends then too; do not read or close it */
+	/* readable once nobody waits any more: dial ends then too; do not read or close it */
+	int cancel;
 };
 
 /* A transport. listen and dial must be there. */
@@ -215,14 +220,15 @@ void impi_log(const char *level, const char *format, ...) __attribute__((format(
 /* impi_now is the time in ms of CLOCK_MONOTONIC. */
 int64_t impi_now(void);
 
-/* impi_wait waits for events of poll(2) until a dial's time is over or it is given up: 0 when they are
- * there, else -1 with *e. */
+/* impi_wait waits for events of poll(2) until a dial's time is over or it is given up: 0 when they
+ * are there, else -1 with *e. */
 int impi_wait(int fd, short events, const struct impi_dial *to, struct impi_error *e);
 
 /* impi_connect connects a socket, which it makes non-blocking, within the time of the dial. */
 int impi_connect(int fd, const struct sockaddr *to, socklen_t size, const struct impi_dial *dial, struct impi_error *e);
 
-/* impi_parse_ip reads an address without asking for names: "ip" with port -1, or "ip:port", "[ip]:port". */
+/* impi_parse_ip reads an address without asking for names: "ip" with port -1, or "ip:port",
+ * "[ip]:port". */
 int impi_parse_ip(const char *text, int port, struct sockaddr_storage *to, socklen_t *size, struct impi_error *e);
 
 /* impi_format_ip writes what impi_parse_ip reads. */

@@ -1,4 +1,5 @@
-/* What the files of libimpi-plugin share. But for pumps and workers everything runs on one thread. */
+/* What the files of libimpi-plugin share. But for pumps and workers everything runs on one
+ * thread. */
 #ifndef IMPI_PLUGIN_INTERNAL_H
 #define IMPI_PLUGIN_INTERNAL_H
 
@@ -42,7 +43,8 @@ void buf_free(struct buf *b);
 void put_uint(struct buf *b, unsigned field, uint64_t v);
 void put_text(struct buf *b, unsigned field, const char *s);
 void put_double(struct buf *b, unsigned field, double d);
-void put_message(struct buf *b, unsigned field, struct buf *m); /* frees m; is there even if m is empty */
+/* puts the field even if m is empty, and frees m */
+void put_message(struct buf *b, unsigned field, struct buf *m);
 
 struct field {
 	unsigned number, wire;
@@ -65,7 +67,8 @@ void rpc_refuse(int32_t stream, int status, const char *why);
 void rpc_follow(int32_t stream, uint64_t after); /* answers with events from then on */
 void rpc_news(void);                             /* there are new events */
 
-/* tls.c: AutoMTLS below it. tls_start gives the certificate for the handshake; empty: there is none. */
+/* tls.c: AutoMTLS below it. tls_start gives the certificate for the handshake; empty: there is
+ * none. */
 const char *tls_start(void);
 int tls_open(int fd);
 void tls_close(void);

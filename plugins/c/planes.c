@@ -62,8 +62,8 @@ int conn_wait(struct impi_conn *c, short events, int64_t until)
 }
 
 /*
- * A socket that is closed with bytes unread sends a reset, by which bytes that the peer's kernel has not
- * got yet are lost: what was written has to be acknowledged first.
+ * A socket that is closed with bytes unread sends a reset, by which bytes that the peer's kernel
+ * has not got yet are lost: what was written has to be acknowledged first.
  */
 void conn_settle(struct impi_conn *c)
 {
@@ -224,7 +224,8 @@ void stream_run(struct pump *p)
 	free(out), free(in);
 }
 
-static void nothing(void *arg) { (void)arg; } /* wakes the library's thread, which may be draining */
+/* wakes the library's thread, which may be draining */
+static void nothing(void *arg) { (void)arg; }
 
 static void *run(void *arg)
 {

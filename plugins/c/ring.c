@@ -101,7 +101,8 @@ static void wake_reader(struct pump *p)
 	do
 		n = send(p->near, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
-	/* A full one is readable. If the kernel has no memory for the byte only the link's end can wake the reader. */
+	/* A full one is readable. If the kernel has no memory for the byte only the link's end can wake
+	 * the reader. */
 	if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != ECONNRESET)
 		shutdown(p->near, SHUT_RDWR);
 }
@@ -131,7 +132,8 @@ enum { NOTHING, MOVED, BLOCKED, OVER, BROKEN };
 /* outward passes on what the proc has written. */
 static int outward(struct pump *p)
 {
-	int ended = (int)atomic_load(word_at(p, 1, ENDED)); /* before head, which counts what came before it */
+	/* read before head, which then counts all that came before the end */
+	int ended = (int)atomic_load(word_at(p, 1, ENDED));
 	int64_t n = unread(p);
 	if (n < 0)
 		return BROKEN;

@@ -156,7 +156,8 @@ static void drained(void)
 static void channel(void)
 {
 	char bytes[64];
-	/* Records are for later versions. Their descriptors are closed by the kernel, as there is no room. */
+	/* Records are for later versions. Their descriptors are closed by the kernel, as there is no
+	 * room. */
 	ssize_t n = recv(CHANNEL, bytes, sizeof bytes, MSG_DONTWAIT | MSG_TRUNC);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		leave(0);

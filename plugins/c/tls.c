@@ -9,7 +9,8 @@
 
 #ifdef IMPI_NO_TLS
 
-const char *tls_start(void) { return ""; } /* the node sees that there is no certificate, and says so */
+/* without TLS there is no certificate, which the node notices and reports */
+const char *tls_start(void) { return ""; }
 int tls_open(int fd) { return (void)fd, 0; }
 void tls_close(void) { }
 ssize_t tls_read(int fd, void *to, size_t n) { return recv(fd, to, n, MSG_DONTWAIT); }
@@ -149,7 +150,8 @@ static ssize_t moved(int n)
 		return n;
 	switch (SSL_get_error(tls, n)) {
 	case SSL_ERROR_WANT_READ:
-	case SSL_ERROR_WANT_WRITE: /* a socket of this machine has room again soon, and read is tried again */
+	/* a socket of this machine has room again soon, and read is tried again */
+	case SSL_ERROR_WANT_WRITE:
 		errno = EAGAIN;
 		return -1;
 	case SSL_ERROR_ZERO_RETURN:

@@ -60,7 +60,6 @@ func (e *Error) brief() string {
 	return b.String()
 }
 
-// Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error {
 	if e.Cause == nil {
 		return []error{e.Kind}

@@ -35,8 +35,8 @@ func (i *instance) pipe(id uint64, from Origin) (link.Link, error) {
 	}
 	p := conn.NewPump(near, far)
 	started := i.spawn(func() {
-		// Bytes from the proc, or for it, would show that the instance has ended, but none may
-		// come: and as long as the pump runs, the next process is not started.
+		// The pump itself notices the end of the instance only when bytes move, which may never
+		// happen, and the next process is not started as long as the pump runs.
 		defer context.AfterFunc(i.ctx, p.Close)()
 		if err := i.pipes.Run(p); err != nil {
 			i.log.Debug("link has broken", "link", id, "error", err)

@@ -7,9 +7,9 @@ import (
 	"github.com/openimpi/impi/plugins/host/rights"
 )
 
-// writable are the folders below which a plugin may change files: those of its sockets, those for
-// temporary files and coverage, by its own environment too, devices, and what the kernel shows of
-// it.
+// writable returns the folders below which a plugin may change files: that of its sockets, those
+// for temporary files and coverage by this process's environment and by its own, devices, and
+// /proc.
 func writable(cfg *Config, runDir string) []string {
 	dirs := []string{runDir, os.TempDir(), "/tmp", "/var/tmp", "/dev", "/proc", os.Getenv("XDG_RUNTIME_DIR"), os.Getenv("GOCOVERDIR")}
 	for _, variable := range cfg.Env {

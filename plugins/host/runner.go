@@ -270,7 +270,7 @@ func (p *process) Stderr() io.ReadCloser { return untilClosed(p.exited) }
 // Name returns the binary's path.
 func (p *process) Name() string { return p.exe.path }
 
-// ID returns the process number.
+// ID returns the process ID for messages; empty before the start.
 func (p *process) ID() string {
 	if p.cmd.Process == nil {
 		return ""
@@ -286,7 +286,7 @@ func (p *process) PluginToHost(network, address string) (string, string, error) 
 	return network, address, nil
 }
 
-// HostToPlugin returns its arguments.
+// HostToPlugin returns its arguments, as PluginToHost does.
 func (p *process) HostToPlugin(network, address string) (string, string, error) {
 	return network, address, nil
 }

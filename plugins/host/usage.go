@@ -21,7 +21,6 @@ type Usage struct {
 	Threads     int
 }
 
-// String returns a line for operators.
 func (u Usage) String() string {
 	return fmt.Sprintf("%.1f MB (%.1f of its own), %v CPU, %d descriptors, %d threads",
 		float64(u.Resident)/1e6, float64(u.Own)/1e6, u.CPU, u.Descriptors, u.Threads)

@@ -18,7 +18,7 @@ func (s *served) listen(t *testing.T, key string) uint64 {
 	return l.ListenerId
 }
 
-// events returns a function that waits for the next event.
+// eventsAfter returns a function that waits for the next event after number n.
 func (s *served) eventsAfter(t *testing.T, n uint64) func() *proto.Event {
 	t.Helper()
 	stream, err := s.TransportClient.Events(soon(t), &proto.EventsRequest{After: n})

@@ -59,7 +59,8 @@ func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int)
 	return s.attach(ctx, id, conn.NewPump(near, far), far, &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
 }
 
-// relayRing is pumpRing for a socket.
+// relayRing is pumpRing for a link over a socket, whose descriptor this process reads and writes
+// itself.
 func (s *server) relayRing(ctx context.Context, id uint64, l transports.Socket, size int) error {
 	fd, preread, err := l.Detach()
 	if err != nil {

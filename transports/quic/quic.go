@@ -39,7 +39,7 @@ func New() *Transport {
 	}
 }
 
-// Info names the transport.
+// Info implements transports.Transport.
 func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }

@@ -88,8 +88,8 @@ func (x *stream) RemoteAddr() net.Addr { return x.of.qc.RemoteAddr() }
 // SetDeadline bounds Read and Write.
 func (x *stream) SetDeadline(t time.Time) error { return x.s.SetDeadline(t) }
 
-// SetReadDeadline bounds Read.
+// SetReadDeadline sets when Read fails, also one that waits.
 func (x *stream) SetReadDeadline(t time.Time) error { return x.s.SetReadDeadline(t) }
 
-// SetWriteDeadline bounds Write.
+// SetWriteDeadline sets when Write fails, also one that waits.
 func (x *stream) SetWriteDeadline(t time.Time) error { return x.s.SetWriteDeadline(t) }

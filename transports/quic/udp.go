@@ -47,7 +47,8 @@ func endpoint(udp net.PacketConn) *quic.Transport {
 	return &quic.Transport{Conn: udp, ConnectionIDLength: 8}
 }
 
-// closeEndpoint closes the endpoint and its socket.
+// closeEndpoint closes the endpoint, and its socket, which the library leaves open as it has not
+// made it.
 func closeEndpoint(e *quic.Transport) {
 	_ = e.Close()
 	_ = e.Conn.Close()

@@ -25,7 +25,6 @@ var errProtocol = errors.New("the other side does not speak impi-shm")
 
 type refusedError struct{ reason string }
 
-// Error returns the reason.
 func (e *refusedError) Error() string { return "the other side says: " + e.reason }
 
 // offer makes a region and sends it. It owns sock.
@@ -137,7 +136,7 @@ func awaitReply(ctx context.Context, sock int) error {
 	return fmt.Errorf("%w: it answered %q", errProtocol, line)
 }
 
-// send sends b in one piece.
+// send sends b and the descriptors in oob by one call, since the other side takes them together.
 func send(ctx context.Context, sock int, b, oob []byte) error {
 	n := 0
 	err := retry(ctx, sock, unix.POLLOUT, func() (err error) {

@@ -46,7 +46,7 @@ func New() *Transport {
 	return t
 }
 
-// Info identifies the transport.
+// Info implements transports.Transport.
 func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1.0.0", Vendor: "openimpi"}
 }

@@ -164,7 +164,7 @@ func (l *listener) admit(ctx context.Context, raw *net.TCPConn) (link.Link, erro
 // several connections, their number follows.
 func (l *listener) Address() string { return l.address }
 
-// Close closes the port.
+// Close implements transports.Listener.
 func (l *listener) Close() error {
 	if l.gate != nil {
 		return l.gate.close()

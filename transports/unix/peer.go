@@ -4,7 +4,6 @@ import "fmt"
 
 type otherUserError struct{ uid, pid, ours int }
 
-// Error returns a text with both users.
 func (e *otherUserError) Error() string {
 	return fmt.Sprintf("the peer, process %d, is run by user %d; this process, of user %d, talks only to its own user and to root",
 		e.pid, e.uid, e.ours)

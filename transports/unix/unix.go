@@ -31,7 +31,7 @@ func New() *Transport {
 	return t
 }
 
-// Info names the transport.
+// Info implements transports.Transport.
 func (t *Transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: "1", Vendor: "openimpi"}
 }

@@ -1,5 +1,6 @@
-/* The loops of impi-bench, for other MPI implementations. They are the same as
- * in worker.go, collective.go, nonblocking.go and onesided.go, line by line, so that ratios compare libraries and not loops.
+/* The loops of impi-bench, for other MPI implementations. They are the same as in worker.go,
+ * collective.go, nonblocking.go and onesided.go, line by line, so that ratios compare libraries and
+ * not loops.
  *
  * usage: bench BENCHMARK TARGET_SECONDS SIZE...
  * Rank 0 prints one JSON object per size. */
@@ -148,7 +149,8 @@ static void start(const char *bench, int len, int root, MPI_Request *r)
 /* Starts an operation and waits for it, n times; the ranks take turns as root. */
 static void nonblocking(const char *bench, int64_t n, int len)
 {
-    static int synchronized; /* as programs are that have begun: some libraries prepare things then */
+    /* programs have communicated when they get here: some libraries prepare things then */
+    static int synchronized;
     int root = 0;
     MPI_Request r;
     if (!synchronized)
@@ -385,9 +387,9 @@ static int in_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The same number of iallreduces alone, and with computation between start and wait that takes as long as they
- * do, in turns. What the computation hides of the operation's time is the overlap, by the medians of all
- * rounds: another program that ran in one of them must not decide. */
+/* The same number of iallreduces alone, and with computation between start and wait that takes as
+ * long as they do, in turns. What the computation hides of the operation's time is the overlap, by
+ * the medians of all rounds: another program that ran in one of them must not decide. */
 static void overlap(int len, double target)
 {
     double alone[ROUNDS], both[ROUNDS], once;

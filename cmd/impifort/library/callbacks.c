@@ -29,9 +29,9 @@ struct keyval {
 	MPI_Aint extra;
 };
 
-// What Fortran sets is an integer, and C gets the address of one: a box has it. Boxes are known by their
-// addresses, since C may set attributes under the same key. One is freed with its attribute, if the
-// key is of Fortran.
+// What Fortran sets is an integer, and C gets the address of one: a box has it. Boxes are known by
+// their addresses, since C may set attributes under the same key. One is freed with its attribute,
+// if the key is of Fortran.
 struct box {
 	MPI_Aint value;
 	struct box *next;
@@ -298,8 +298,8 @@ void pmpi_attr_get_(integer *comm, integer *keyval, integer *value, integer *fla
 }
 NAMES(attr_get)
 
-// Functions without a pointer of ours. There are FUNCTIONS of each kind; one of C belongs for ever to
-// the function of Fortran that had it first, for the library may still work with it when the
+// Functions without a pointer of ours. There are FUNCTIONS of each kind; one of C belongs for ever
+// to the function of Fortran that had it first, for the library may still work with it when the
 // program has freed what it belonged to.
 
 #define FUNCTIONS 32

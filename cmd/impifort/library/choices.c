@@ -1,5 +1,5 @@
-// Buffers of mpi_f08, which come as descriptors of arrays. C gets the memory itself where it lies in
-// one piece.
+// Buffers of mpi_f08, which come as descriptors of arrays. C gets the memory itself where it lies
+// in one piece.
 
 #include "fortran.h"
 
@@ -87,8 +87,8 @@ void impi_whole(struct impi_choice *c, struct impi_descriptor *d, int *code)
 		failed(code, MPI_ERR_BUFFER);
 }
 
-// section makes a datatype of the first n elements of the dimensions below rank, each of which is an
-// element of that type.
+// section makes a datatype of the first n elements of the dimensions below rank, each of which is
+// an element of that type.
 static int section(const struct impi_descriptor *d, int rank, MPI_Count n, MPI_Datatype element, MPI_Datatype *made)
 {
 	MPI_Count below = 1;
@@ -114,8 +114,8 @@ static int section(const struct impi_descriptor *d, int rank, MPI_Count n, MPI_D
 	return code;
 }
 
-// described makes a datatype of count of a type in a section. The type has to lie in one piece and to
-// fill elements of the array, for only then it is known where its parts lie.
+// described makes a datatype of count of a type in a section. The type has to lie in one piece and
+// to fill elements of the array, for only then it is known where its parts lie.
 static int described(const struct impi_descriptor *d, MPI_Count count, MPI_Datatype type, MPI_Datatype *made)
 {
 	MPI_Count size, lb, extent, n;

@@ -195,7 +195,8 @@ static inline char *impi_take(const char *in, size_t length, int leading, int *c
 // Buffers of mpi_f08.
 
 // impi_descriptor is CFI_cdesc_t of gfortran and flang, whose fields that are used here lie alike.
-// With IMPI_ISO_BINDING it is what the header of the compiler has, which has the same names but one.
+// With IMPI_ISO_BINDING it is what the header of the compiler has, which has the same names but
+// one.
 struct impi_descriptor {
 	void *base;
 	size_t elem_len;

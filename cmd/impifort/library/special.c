@@ -179,8 +179,9 @@ integer impi_partners(integer comm, void *send, int receive, int neighbor)
 }
 
 #ifdef IMPI_INTEGER8
-// What a datatype is made of. Those that are made by functions for large counts have a list of counts
-// beside that of integers, and displacements in bytes in it; what programs expect is that of others.
+// What a datatype is made of. Those that are made by functions for large counts have a list of
+// counts beside that of integers, and displacements in bytes in it; what programs expect is that of
+// others.
 
 // contents are the numbers of both.
 struct contents {
@@ -250,7 +251,8 @@ void pmpi_type_get_contents_(integer *datatype, integer *max_integers, integer *
 	if (code == MPI_SUCCESS)
 		code = MPI_Type_get_contents_c(MPI_Type_fromint(impi_int(*datatype)), c.integers, c.addresses, c.counts, c.datatypes, i, a, n, t);
 	if (code == MPI_SUCCESS) {
-		// The counts of subarrays are behind the first integer, those of distributed ones behind the third.
+		// The counts of subarrays are behind the first integer, those of distributed ones behind
+		// the third.
 		int before = c.combiner == MPI_COMBINER_SUBARRAY ? 1 : c.combiner == MPI_COMBINER_DARRAY ? 3 : l_integers.n;
 		integer *to = integers;
 		for (int k = 0; k < before; k++)
@@ -306,7 +308,8 @@ static void give(const char *text, int *n, integer *length, char *out, size_t ou
 	*length = *n > 0 ? *n - 1 : 0;
 }
 
-// room is for a string of a length that a program gives, and for the final zero; 0 asks how long it is.
+// room is for a string of a length that a program gives, and for the final zero; 0 asks how long it
+// is.
 static int room(integer length) { return length <= 0 ? 0 : length >= MPI_MAX_PSET_NAME_LEN ? MPI_MAX_PSET_NAME_LEN : (int)length + 1; }
 
 void pmpi_info_get_string_(integer *info, char *key, integer *buflen, char *value, integer *flag, integer *ierror, size_t key_length, size_t value_length)

@@ -82,7 +82,7 @@ func (l *stream) writable() (*slot, error) {
 	}
 }
 
-// CloseWrite ends the stream.
+// CloseWrite ends this side's stream after what was written. Read goes on.
 func (l *stream) CloseWrite() error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -142,7 +142,7 @@ func (l *stream) Break() {
 	}
 }
 
-// SetReadDeadline sets the time at which Read gives up.
+// SetReadDeadline sets when Read fails with errTime, a blocked one too; the zero time means never.
 func (l *stream) SetReadDeadline(at time.Time) error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -151,7 +151,8 @@ func (l *stream) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// SetWriteDeadline sets the time at which Write gives up.
+// SetWriteDeadline sets when Write fails with errTime, a blocked one too; the zero time means
+// never.
 func (l *stream) SetWriteDeadline(at time.Time) error {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()
@@ -182,7 +183,6 @@ type place string
 // Network returns the name of the transport.
 func (place) Network() string { return name }
 
-// String returns the address as text.
 func (p place) String() string { return string(p) }
 
 // LocalAddr returns the address of this end.

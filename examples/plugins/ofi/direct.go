@@ -166,7 +166,7 @@ func (l *stream) Limits() link.Limits {
 	return link.Limits{Stream: int(l.n.set.window), Memory: true}
 }
 
-// CloseSend ends the stream.
+// CloseSend is CloseWrite, with the error that the link's contract has for a closed one.
 func (l *stream) CloseSend() error {
 	if l.CloseWrite() != nil {
 		return link.ErrClosed

@@ -224,8 +224,8 @@ failed:
 	return ret;
 }
 
-// there reports whether an endpoint of shm has its memory. The provider does not fail if it has none,
-// and sends into what was there before, which may be unmapped.
+// there reports whether an endpoint of shm has its memory. The provider does not fail if it has
+// none, and sends into what was there before, which may be unmapped.
 static int there(struct fabric *f, const char *name)
 {
 	char path[PATH_MAX];

@@ -28,7 +28,6 @@ type fabricError struct {
 	code int // positive
 }
 
-// Error returns the call and libfabric's message.
 func (e *fabricError) Error() string {
 	return fmt.Sprintf("%s: %s (-%d)", e.call, C.GoString(C.fi_strerror(C.int(e.code))), e.code)
 }

@@ -18,10 +18,9 @@ type listener struct {
 	done    chan struct{}
 }
 
-// Address returns the address to dial.
 func (l *listener) Address() string { return l.address }
 
-// Accept returns the next link.
+// Accept blocks until a peer has opened a link, ctx ends or the listener is closed.
 func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	select {
 	case <-l.done:

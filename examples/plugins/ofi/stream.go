@@ -466,7 +466,7 @@ func (n *node) dial(ctx context.Context, blob []byte) (*stream, error) {
 	return nil, l.err
 }
 
-// Read returns bytes that have come.
+// Read blocks until some bytes have come, the peer has ended its stream, or the deadline is over.
 func (l *stream) Read(b []byte) (int, error) {
 	l.n.mu.Lock()
 	defer l.n.mu.Unlock()

@@ -170,7 +170,6 @@ type proxyError struct {
 	reason string
 }
 
-// Error returns the reason.
 func (e *proxyError) Error() string { return e.reason }
 
 func connect(ctx context.Context, c net.Conn, proxy *url.URL, address string) (net.Conn, error) {

@@ -40,7 +40,6 @@ func newTransport() *transport {
 	return t
 }
 
-// Info returns the name of the transport.
 func (*transport) Info() transports.Info {
 	return transports.Info{Name: name, Version: version, Vendor: "the impi examples"}
 }

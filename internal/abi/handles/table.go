@@ -71,7 +71,8 @@ type slot[T any] struct {
 	v    T
 }
 
-// NewTable makes an empty table.
+// NewTable makes the table of the objects of kind k. There must be one for each kind only, since a
+// handle names the kind and not the table.
 func NewTable[T any](k Kind) *Table[T] { return &Table[T]{kind: k} }
 
 // Get returns the object of a handle, or nil if it has none. The object is valid as

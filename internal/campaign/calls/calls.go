@@ -107,7 +107,8 @@ type Result struct {
 	Took    time.Duration
 }
 
-// Run makes one call of a job fail.
+// Run runs the point's job, in which the one call of the point fails. The error is for jobs that
+// could not be run; how the job took the failure is in r.
 func Run(ctx context.Context, b *job.Workspace, p Point) (r Result, err error) {
 	r.Point = p
 	name, _, _ := strings.Cut(p.Name, "/")

@@ -260,14 +260,13 @@ type Output struct {
 	b  bytes.Buffer
 }
 
-// Write appends b to the output.
+// Write keeps b. It never fails.
 func (o *Output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.Write(b)
 }
 
-// String returns the output.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

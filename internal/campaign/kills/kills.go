@@ -16,7 +16,7 @@ import (
 	"github.com/openimpi/impi/internal/campaign/job"
 )
 
-// Result is the result of a job.
+// Result is how a job has ended, and what was killed in it.
 type Result struct {
 	job.Outcome
 	Kind  string

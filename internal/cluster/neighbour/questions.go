@@ -106,7 +106,8 @@ func answerTo(asked *proto.Message, data []byte, err error) *proto.Message {
 	return a
 }
 
-// ErrorOf returns the error of an answer.
+// ErrorOf returns the error that answerTo has put into an answer, so that errors.Is finds ErrAbsent
+// and context.DeadlineExceeded; nil if there is none.
 func ErrorOf(a *proto.Message) error {
 	switch e := a.GetError(); e {
 	case "":

@@ -23,7 +23,7 @@ type Commands struct {
 	ManyHosts     bool   // a client can have several, with {address} and {procs} being lists with commas
 }
 
-// Name returns the implementation's name.
+// Name returns the title that the reports have for the implementation.
 func (s *Commands) Name() string { return s.Title }
 
 // Version returns the implementation's release.

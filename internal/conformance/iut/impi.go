@@ -93,7 +93,7 @@ func (s *impi) Client(ctx context.Context, c ClientSpec) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Server returns the command of impi-server.
+// Server returns the command that starts impi-server, not started yet.
 func (s *impi) Server(ctx context.Context, c ServerSpec) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, s.server, "-clients", strconv.Itoa(c.Clients), "-host", c.Host)
 	cmd.Env = append(cleanEnviron(), c.Auth.environ()...)

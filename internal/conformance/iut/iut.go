@@ -52,7 +52,7 @@ type ClientSpec struct {
 	MaxLinear int32 // value that it should submit; 0: its default
 }
 
-// HostSpec is a host of a client of the IUT.
+// HostSpec is a host that a client of the IUT should have.
 type HostSpec struct {
 	Address string // address that it should advertise, and connect from
 	Procs   int

@@ -87,7 +87,7 @@ func (l label) String() string {
 	return fmt.Sprintf("label 0x%x", uint32(l))
 }
 
-// pkType is pk_type.
+// pkType is the field pk_type of a packet's header (IMPI ch. 3, Packet Format).
 type pkType uint32
 
 const (
@@ -179,7 +179,7 @@ func u64(v ...uint64) (b []byte) {
 // coll is what a client submits.
 func coll(l label, values []byte) record { return record{cmdColl, append(u32(uint32(l)), values...)} }
 
-// answer is what the server answers to it.
+// answer is what the server answers when it has all clients' values of a label.
 func answer(l label, mask uint32, values []byte) record {
 	return record{cmdColl, append(u32(uint32(l), mask), values...)}
 }

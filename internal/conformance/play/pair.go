@@ -30,8 +30,8 @@ func (k *procPair) answer(typ pkType, srqid, drqid uint64) packet {
 	return packet{typ: typ, src: k.p.id, dest: k.u.id, srqid: srqid, drqid: drqid}
 }
 
-// give sends a packet when the window lets it. A PROTOACK counts as one that is due, in a case that
-// handles them itself.
+// give sends a packet once the window is open for it. In a case that handles PROTOACKs itself, a
+// PROTOACK that it gives counts as one of those that are due.
 func (k *procPair) give(p packet) {
 	switch {
 	case p.typ == pkProtoAck:
@@ -52,7 +52,8 @@ func (k *procPair) finish() {
 	k.job.finish()
 }
 
-// release ends what handle began, on all channels: what is due is acknowledged.
+// release undoes handle on all channels: it sends the PROTOACKs that are due, and channels send
+// them by themselves from then on.
 func (j *job) release() {
 	for _, ch := range j.channels {
 		for _, p := range ch.due() {
@@ -91,7 +92,7 @@ func (j *job) hasData(p *packet, data []byte, what string) {
 	}
 }
 
-// rest gives what follows the first packet of data, in packets of the data length.
+// rest gives the part of data that does not fit into the first packet of its message.
 func (k *procPair) rest(first packet, drqid uint64, data []byte) {
 	for at := int(k.datalen); at < len(data); at += int(k.datalen) {
 		k.give(piece(first, drqid, data[at:min(at+int(k.datalen), len(data))]))
@@ -103,7 +104,7 @@ func piece(first packet, drqid uint64, data []byte) packet {
 	return first
 }
 
-// crossing sends the rest of a message, as rest does, while meanwhile runs and receives.
+// crossing is rest, but sends the packets while meanwhile runs, which receives.
 func (k *procPair) crossing(first packet, drqid uint64, data []byte, meanwhile func()) {
 	done := make(chan struct{})
 	var stuck *packet
@@ -152,9 +153,9 @@ func (k *procPair) continues(p, first *packet, drqid uint64, what string) {
 	k.isMessage(p, first.tag, first.cid, int(first.lsrank), int(first.msglen), "a continuation of "+what)
 }
 
-// still watches a channel for a moment, and then until the IUT has said something:
-// nothing else may come. Where the program can be asked quiet is better, as it proves
-// that of all channels.
+// still checks that nothing comes on a channel: it watches it for a moment, and then until the IUT
+// has answered on it. Where the IUT's program can be asked, use quiet: it proves this for all
+// channels.
 func (ch *channel) still(why string) {
 	ch.watch(glance)
 	ch.probe()
@@ -310,8 +311,8 @@ func (k *procPair) refused(ack string) (no packet) {
 	return no
 }
 
-// sends sends a packet that may be the last the IUT reads.
-func (k *procPair) sends(p packet) { _ = k.ch.write(&p) } // the IUT may have closed the channel
+// sends sends a packet upon which the IUT may close the channel.
+func (k *procPair) sends(p packet) { _ = k.ch.write(&p) } // fails if the IUT has closed the channel already
 
 func (ch *channel) cut(p packet, n int) {
 	_ = ch.c.trySend("the beginning of "+p.String(), p.bytes()[:n])
@@ -330,8 +331,8 @@ func (k *procPair) cancels(srqid uint64) pkType {
 	return p.typ
 }
 
-// asked makes the program cancel a send whose first packet has come, and takes the
-// CANCEL. An IUT need not ask.
+// asked makes the program cancel a send whose first packet has come, and takes the CANCEL. It skips
+// the case if the IUT sends none, which it may.
 func (k *procPair) asked(first packet, req int) {
 	k.tell("cancel req=%d", req)
 	k.tell("ping")

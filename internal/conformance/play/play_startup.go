@@ -161,9 +161,9 @@ func (p *player) inOrder(w script.Words) {
 	})
 }
 
-// values checks what the IUT has submitted for a label: n numbers (any number of them without it)
-// of width bytes, from least to most, which sum makes together, one of which is has, and which
-// ascend. They are signed if the step says so.
+// values checks what the IUT has submitted for a label, by the arguments of the step: n numbers,
+// each of width bytes and from least to most; their sum; has, a number that must be among them; and
+// whether they are signed, or have to ascend.
 func (p *player) values(w script.Words) {
 	l, width := labelNamed(w.Word(0)), w.Int("width", 4)
 	rest := p.j.self.values[l]

@@ -139,10 +139,9 @@ func (s *server) begin() {
 	s.rank()
 }
 
-// refuses waits until the IUT gives up because of what it was told: it closes its
-// connection to the server, and says nothing before that but, if it wants to, something
-// of its own. A client that has connected to a host of the job before that has not given
-// up because of it.
+// refuses waits until the IUT gives up because of what it was told: it closes its connection to the
+// server. Before that it may send a command of its own that IMPI does not have, but none of IMPI's.
+// It has not given up, and fails, if it connects to a host of the job.
 func (s *server) refuses(why string) {
 	r := s.conn.closed(why)
 	if len(r.data) >= recordHeader {

@@ -81,7 +81,8 @@ type Report struct {
 // ErrNothing is wrapped when no case fits the options.
 var ErrNothing = errors.New("no case is chosen")
 
-// Chosen returns the cases that the options choose.
+// Chosen returns the cases that all options admit: Run by ID or chapter, Level, and Quick, which
+// leaves out slow ones. Unset options admit all.
 func (o Options) Chosen() (all []play.Case) {
 	for _, c := range play.Cases() {
 		fits := o.Run == nil || o.Run.MatchString(c.ID) || o.Run.MatchString(c.Chapter) || o.Run.MatchString(c.Chapter+" "+c.ID)
@@ -213,7 +214,7 @@ func (r *Report) rows() []report.Row {
 	return rows
 }
 
-// WriteJSON writes the report as one JSON object.
+// WriteJSON writes the report for programs, with all results and their traces.
 func (r *Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // WriteJUnit writes the report as JUnit's XML.
@@ -221,7 +222,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 	return report.WriteJUnit(w, report.Suite{Subject: r.IUT, Begun: r.Begun, Seconds: r.Seconds}, r.rows())
 }
 
-// Line returns one result as a line of the table.
+// Line returns one line of the table for people: verdict, ID, level, chapter, seconds, and the
+// first line of the reason.
 func Line(r Result) string {
 	line := fmt.Sprintf("%-4s  %-18s %-6s %-14s %6.2fs", report.Mark(r.Verdict), r.ID, r.Level, r.Chapter, r.Seconds)
 	if r.Reason != "" {

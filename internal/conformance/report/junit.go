@@ -43,7 +43,7 @@ type Suite struct {
 	Seconds float64
 }
 
-// WriteJUnit writes the rows as JUnit's XML.
+// WriteJUnit writes the rows as a test suite in the XML of JUnit, which CI systems show.
 func WriteJUnit(w io.Writer, s Suite, rows []Row) error {
 	_, failed, skipped := Tally(rows)
 	x := junitSuite{

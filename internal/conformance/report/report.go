@@ -54,7 +54,7 @@ func Mark(v transporttest.Verdict) string {
 	}
 }
 
-// FirstLine returns the first line of s.
+// FirstLine returns s up to its first newline, for tables: reasons may have several lines.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -70,7 +70,7 @@ func WriteJSON(w io.Writer, report any) error {
 // Printer writes lines. Write errors are ignored.
 type Printer struct{ W io.Writer }
 
-// Line writes one line.
+// Line formats a line and writes it with its newline.
 func (p Printer) Line(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.W, format+"\n", args...)
 }

@@ -70,7 +70,7 @@ type reader struct {
 	at    int // the line that is next
 }
 
-// Parse parses the text of a file. file is its name in errors.
+// Parse parses cases and routines. file is the name of the text in errors, which wrap ErrForm.
 func Parse(file, text string) (t Text, err error) {
 	r := &reader{file: file, lines: strings.Split(strings.TrimRight(text, "\n"), "\n")}
 	t.Routines = map[string]Routine{}

@@ -52,5 +52,5 @@ func (w Words) Number(name string, otherwise uint64) uint64 {
 	return Number(w.Named[name])
 }
 
-// Int is Number for an int.
+// Int is Number for values that the caller needs as an int.
 func (w Words) Int(name string, otherwise int) int { return int(w.Number(name, uint64(otherwise))) }

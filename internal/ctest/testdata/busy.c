@@ -1,5 +1,5 @@
-/* Each of two procs waits for the other one. A thread of rank 1 computes meanwhile, until there is the
-   file that is named on the command line, and sends what ends the waits. */
+/* Each of two procs waits for the other one. A thread of rank 1 computes meanwhile, until there is
+   the file that is named on the command line, and sends what ends the waits. */
 #include "test.h"
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
-/* Memory that lies a few bytes behind its source within a page, where some processors copy slowly, so that the
-   library copies by itself or by way of other memory: each distance, with lengths around all that it tells
-   apart, by one-sided operations and by blocks that are posted or lent. */
+/* Memory that lies a few bytes behind its source within a page, where some processors copy slowly,
+   so that the library copies by itself or by way of other memory: each distance, with lengths
+   around all that it tells apart, by one-sided operations and by blocks that are posted or lent. */
 #include "test.h"
 
 enum { PAGE = 4096, LONGEST = 300000, FARTHEST = 34, MARK = 0x55 };

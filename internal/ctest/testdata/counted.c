@@ -1,4 +1,5 @@
-// What a report counts: short messages to and fro, most of them without Go, and collective operations.
+// What a report counts: short messages to and fro, most of them without Go, and collective
+// operations.
 #include <mpi.h>
 #include <stdio.h>
 

@@ -115,8 +115,8 @@ static void others(MPI_File f) {
   }
 }
 
-/* A representation of this program: an int has 8 bytes, of which the first 4 are the int and 1000, and
-   a char is the other case. An item of mixed is an int and two chars. */
+/* A representation of this program: an int has 8 bytes, of which the first 4 are the int and 1000,
+   and a char is the other case. An item of mixed is an int and two chars. */
 struct mixed { int i; char c[2]; };
 static MPI_Datatype mixed;
 static struct state { int calls, broken; } state;
@@ -223,7 +223,8 @@ static void programs(MPI_File f) {
   if (rank == 0) {
     CALL(MPI_File_write_at(f, 0, "abc", 3, MPI_CHAR, &s));
     CHECK(memcmp(raw(3), "abc", 3) == 0);
-    FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(f, 0, &n, 1, MPI_INT, &s)); /* 8 bytes, and nobody to make them */
+    /* 8 bytes, and nobody to make them */
+    FAILS(MPI_ERR_CONVERSION, MPI_File_write_at(f, 0, &n, 1, MPI_INT, &s));
   }
   CALL(MPI_Barrier(MPI_COMM_WORLD));
   CALL(MPI_Type_free(&mixed));

@@ -1,8 +1,8 @@
 /* Blocking collective operations of members on one host, which C code does by itself over the
    host's board, mixed with all that it leaves to Go. All procs know the whole plan; whether a
    member is in C or in Go in an operation is its own choice: Go takes derived datatypes, and all
-   while a nonblocking operation is under way. Arguments are the seed, and "host" if all procs are on
-   one host, so that it is known in which order short vectors are combined. */
+   while a nonblocking operation is under way. Arguments are the seed, and "host" if all procs are
+   on one host, so that it is known in which order short vectors are combined. */
 #include "test.h"
 #include <math.h>
 #include <stdint.h>
@@ -222,8 +222,8 @@ static void same_bits(MPI_Comm c, int k) {
   CHECK(memcmp(first, out, sizeof out) == 0);
 }
 
-/* burst has a root far ahead of the others, one of which does not come for a while: it must not write
-   over what they still have to read. */
+/* burst has a root far ahead of the others, one of which does not come for a while: it must not
+   write over what they still have to read. */
 static void burst(int k, MPI_Comm c, int n, int root) {
   int i, me;
   MPI_Comm_rank(c, &me);
@@ -258,15 +258,16 @@ static void make(int i) {
   CALL(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
 }
 
-/* truncated reports whether members without a board, which exchange messages, have found that counts differ. */
+/* truncated reports whether members without a board, which exchange messages, have found that
+ * counts differ. */
 static int truncated(int code) {
   int class = MPI_SUCCESS;
   MPI_Error_class(code, &class);
   return !one_host && class == MPI_ERR_TRUNCATE;
 }
 
-/* wrong_counts has one of two members on a host call operations with another length: both get an error,
-   and the next operation works. */
+/* wrong_counts has one of two members on a host call operations with another length: both get an
+   error, and the next operation works. */
 static void wrong_counts(void) {
   MPI_Comm c;
   int me, i, code, x = 1, sum = 0;

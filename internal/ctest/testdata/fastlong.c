@@ -15,8 +15,8 @@ static unsigned draw(unsigned n) {
 /* length is that of message k of a rank: long ones of odd ranks, short ones of the others. */
 static int length(int r, int k) { return r % 2 == 1 ? 16500 + (k * 977 + r) % (LONGEST - 16500) : 1 + (k * 31 + r) % 90; }
 
-/* untouched wants what is behind a message to be as it was: the memory of a receive from any source is
-   not written with a message that comes too slowly, and then with another one. */
+/* untouched wants what is behind a message to be as it was: the memory of a receive from any source
+   is not written with a message that comes too slowly, and then with another one. */
 static void untouched(int n) {
   int i;
   for (i = n; i < (int)sizeof in && in[i] == 0x55; i++) continue;

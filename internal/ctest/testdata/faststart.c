@@ -1,8 +1,8 @@
-/* Nonblocking collective operations of members on one host, which C code starts and completes by itself
-   over the host's board, mixed with blocking ones, with messages, and with all that it leaves to Go. All
-   procs know the whole plan; how a member completes an operation, and when, is its own choice, as is
-   whether it is in C or in Go: Go takes derived datatypes. Arguments are the seed, and "host" if all procs
-   are on one host, where C must have started many operations. */
+/* Nonblocking collective operations of members on one host, which C code starts and completes by
+   itself over the host's board, mixed with blocking ones, with messages, and with all that it
+   leaves to Go. All procs know the whole plan; how a member completes an operation, and when, is
+   its own choice, as is whether it is in C or in Go: Go takes derived datatypes. Arguments are the
+   seed, and "host" if all procs are on one host, where C must have started many operations. */
 #include "test.h"
 #include <stdint.h>
 #include <math.h>
@@ -51,7 +51,8 @@ static int length(int members) {
   return n * members > LONGEST ? LONGEST / members / 8 * 8 : n;
 }
 
-/* value is what rank r gives to reductions: whole numbers, whose sums are exact, and now and then no number. */
+/* value is what rank r gives to reductions: whole numbers, whose sums are exact, and now and then
+ * no number. */
 static double value(int k, int r, int i, int nan) {
   union { uint64_t bits; double value; } x;
   x.bits = 0x7ff8000000000000u + (unsigned)(k + r * 5 + i);
@@ -158,7 +159,8 @@ static void misuse(void) {
 
 #define TYPED(n) (go ? (n) / 8 : (n)), (go ? pair : MPI_BYTE)
 
-/* nowhere is a buffer that does not matter, of which nobody may look at more than that it was given. */
+/* nowhere is a buffer that does not matter, of which nobody may look at more than that it was
+ * given. */
 static void *nowhere(int k) { return (void *)(intptr_t)(k % 2 == 0 ? 1 : -1); }
 
 /* start starts an operation. */
@@ -278,8 +280,8 @@ static void together(int k) {
   CHECK(in == k && sum == k * size);
 }
 
-/* ahead has a root far ahead of the others, one of which does not come for a while: it must not write over
-   what they still have to read. */
+/* ahead has a root far ahead of the others, one of which does not come for a while: it must not
+   write over what they still have to read. */
 static void ahead(int k, MPI_Comm c, int n, int root) {
   enum { MANY = 30 };
   static MPI_Request q[MANY];
@@ -317,8 +319,8 @@ static void make(int i) {
   if (draw(&plan, 2)) CALL(MPI_Barrier(comms[i])); /* from then on it has a place on the board */
 }
 
-/* wrong_counts has one of two members on a host start operations with another length: both get an error,
-   and the next operation works. */
+/* wrong_counts has one of two members on a host start operations with another length: both get an
+   error, and the next operation works. */
 static void wrong_counts(void) {
   MPI_Comm c;
   MPI_Request q, other;

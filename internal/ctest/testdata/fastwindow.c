@@ -1,6 +1,7 @@
-/* One-sided operations on windows that MPI allocates, which C code does by itself where their memory is
-   shared, mixed with what it leaves to Go: derived datatypes, long operations, memory that no call has
-   seen yet, and all that is wrong. With an argument, so many threads do operations at the same time. */
+/* One-sided operations on windows that MPI allocates, which C code does by itself where their
+   memory is shared, mixed with what it leaves to Go: derived datatypes, long operations, memory
+   that no call has seen yet, and all that is wrong. With an argument, so many threads do operations
+   at the same time. */
 #include "test.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -110,7 +111,8 @@ static void fences(void) {
   CALL(MPI_Group_incl(world, 1, &right, &to));
   CALL(MPI_Group_incl(world, 1, &left, &from));
   CALL(MPI_Win_fence(0, win));
-  CALL(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win)); /* a fence that nothing has followed does not matter */
+  /* a fence that nothing has followed does not matter */
+  CALL(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
   CALL(MPI_Win_unlock(right, win));
   for (k = 0; k < 50; k++) {
     out = (uint64_t)k * 1000 + (unsigned)rank;
@@ -130,7 +132,8 @@ static void fences(void) {
       CALL(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win));
       CALL(MPI_Win_unlock(right, win));
     }
-    if (k % 4 == 2) { /* a fence is refused before the others are waited for, and what is no window's goes on */
+    /* a fence is refused before the others are waited for, and what is no window's goes on */
+    if (k % 4 == 2) {
       CALL(MPI_Win_post(from, 0, win));
       FAILS(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
       CALL(MPI_Sendrecv(&out, 1, MPI_UINT64_T, right, 7, &in, 1, MPI_UINT64_T, left, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -222,8 +225,8 @@ static void counted(unsigned state) {
   }
 }
 
-/* bursts has all members add to a number of rank 0 at the same time, and replace others: often, where no
-   messages are needed. */
+/* bursts has all members add to a number of rank 0 at the same time, and replace others: often,
+   where no messages are needed. */
 static void bursts(void) {
   int64_t one = 1, old, row[WIDE], rows[WIDE];
   int k, i, near_by, times;

@@ -1,5 +1,5 @@
-/* A program that is run under tools: by itself it has no fault, and those that its argument asks for are
-   in rank 1, in functions of their own. */
+/* A program that is run under tools: by itself it has no fault, and those that its argument asks
+   for are in rank 1, in functions of their own. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static void *races(void *arg) {
   return NULL;
 }
 
-/* Each thread talks to the same thread of the other ranks: so often that ThreadSanitizer, which looks at
-   some accesses only, mostly sees that they copy to the same memory in the library. */
+/* Each thread talks to the same thread of the other ranks: so often that ThreadSanitizer, which
+   looks at some accesses only, mostly sees that they copy to the same memory in the library. */
 #ifdef __SANITIZE_THREAD__
 enum { ROUNDS = 3000 };
 #else

@@ -1,6 +1,7 @@
-/* Long collective operations of members of one host, which lend each other memory, where that does not
-   work: some members may not read the memory of others any more, have memory for what comes that cannot be written, or call
-   another length. The argument says which members stop reading: "odd" or "all". */
+/* Long collective operations of members of one host, which lend each other memory, where that does
+   not work: some members may not read the memory of others any more, have memory for what comes
+   that cannot be written, or call another length. The argument says which members stop reading:
+   "odd" or "all". */
 #include "test.h"
 #include <errno.h>
 #include <linux/filter.h>
@@ -97,7 +98,8 @@ static void rounds(void) {
   }
 }
 
-/* no_memory has the last rank receive where only the first page can be written, short blocks and long ones. */
+/* no_memory has the last rank receive where only the first page can be written, short blocks and
+ * long ones. */
 static void no_memory(int n) {
   int last = rank == size - 1, r, i;
   char *to = last ? hole : got;

@@ -136,7 +136,8 @@ static void abi(void) {
 #endif
 
 #if MPI_VERSION >= 4
-/* started keeps what MPI_Info_create_env gives before MPI_Init, or compares it with what it gives now. */
+/* started keeps what MPI_Info_create_env gives before MPI_Init, or compares it with what it gives
+ * now. */
 static void started(int argc, char **argv, int before) {
   static char values[16][2][1024];
   static int n;

@@ -110,8 +110,9 @@ static void matched(void) {
   CALL(MPI_Wait(&out, MPI_STATUS_IGNORE));
 }
 
-/* More operations than there is room for are under way, and go on while a member waits in each of the blocking
-   calls: for a message that the others send only after them, or for an operation on another communicator. */
+/* More operations than there is room for are under way, and go on while a member waits in each of
+   the blocking calls: for a message that the others send only after them, or for an operation on
+   another communicator. */
 static void behind_others(MPI_Comm other) {
   enum { MANY = 20 };
   int x[MANY], y[MANY], i, how, flag, all = size * (size - 1) / 2, done, in;

@@ -14,7 +14,8 @@ static void fences(void) {
   CHECK(flag && base == mem);
   CALL(MPI_Win_get_attr(win, MPI_WIN_SIZE, &bytes, &flag));
   CHECK(flag && *bytes == sizeof mem);
-  CALL(MPI_Win_shared_query(win, rank, &reach, &unit, &base)); /* a window that is not shared: its own memory */
+  /* a window that is not shared gives each proc its own memory only */
+  CALL(MPI_Win_shared_query(win, rank, &reach, &unit, &base));
   CHECK(reach == sizeof mem && unit == sizeof(int) && base == mem);
   if (size > 1) {
     CALL(MPI_Win_shared_query(win, right, &reach, &unit, &base));

@@ -90,7 +90,8 @@ static void ordered(const char *name) {
   for (i = 0; i <= rank; i++) CHECK(in[i] == 2000 + before + i);
   CALL(MPI_File_read_at(f, 0, in, 1, MPI_INT, &s));
   CHECK(in[0] == 0);
-  CALL(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL)); /* which sets it to 0 */
+  /* this sets the shared pointer to 0 */
+  CALL(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
   CALL(MPI_File_get_position_shared(f, &pos));
   CHECK(pos == 0);
   FAILS(MPI_ERR_TYPE, MPI_File_write_ordered(f, out, 1, MPI_DATATYPE_NULL, &s));

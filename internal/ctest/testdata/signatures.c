@@ -18,7 +18,8 @@ static void differs(int code, const char *sent, const char *wanted, int line) {
 }
 #define DIFFERS(call, sent, wanted) differs(call, sent, wanted, __LINE__)
 
-/* round_trip sends count of a type around in some way, and gives the code of its receive as another one. */
+/* round_trip sends count of a type around in some way, and gives the code of its receive as another
+ * one. */
 static int round_trip(int count, MPI_Datatype t, int room, MPI_Datatype as) {
   MPI_Request q, r;
   MPI_Message m;

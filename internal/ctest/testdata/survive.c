@@ -1,5 +1,5 @@
-/* A proc is lost, and the others go on: in mpi-ext.h's terms, with the fast paths of one machine and
- * without. The argument says what rank 1 is lost before. */
+/* A proc is lost, and the others go on: in mpi-ext.h's terms, with the fast paths of one machine
+ * and without. The argument says what rank 1 is lost before. */
 #include "test.h"
 #include <mpi-ext.h>
 #include <signal.h>

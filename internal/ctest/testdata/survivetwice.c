@@ -1,6 +1,7 @@
-/* Second losses: a proc is lost, two are spawned in its place, and one of these, or one of the procs that have
- * spawned them, is lost, too. Those that are left, of both worlds, revoke, agree and shrink. The argument says
- * who is lost in the end, by its rank among all: 0 to 2 are of the job, 3 and 4 were spawned. */
+/* Second losses: a proc is lost, two are spawned in its place, and one of these, or one of the
+ * procs that have spawned them, is lost, too. Those that are left, of both worlds, revoke, agree
+ * and shrink. The argument says who is lost in the end, by its rank among all: 0 to 2 are of the
+ * job, 3 and 4 were spawned. */
 #include "test.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -15,7 +16,8 @@ static int code(int error) {
   return class;
 }
 
-/* replace has rank 3 of the job die, and returns the intercommunicator with two that are spawned for it. */
+/* replace has rank 3 of the job die, and returns the intercommunicator with two that are spawned
+ * for it. */
 static MPI_Comm replace(char **argv) {
   int byte = 0, r;
   MPI_Comm left, inter;
@@ -34,7 +36,8 @@ static MPI_Comm replace(char **argv) {
   return inter;
 }
 
-/* across has both sides of the intercommunicator agree, each on the flags of the other one, and shrink. */
+/* across has both sides of the intercommunicator agree, each on the flags of the other one, and
+ * shrink. */
 static void across(MPI_Comm inter, int me, int lost) {
   int flag = ~(1 << me), want = -1, far = 0, n, one = 1, sum, r, error;
   MPI_Comm left;

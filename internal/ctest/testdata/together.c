@@ -1,5 +1,5 @@
-/* Files that aggregators read and write for all. The argument is the file's name; "killed" behind it
-   has rank 0, which is the aggregator, die while all write. */
+/* Files that aggregators read and write for all. The argument is the file's name; "killed" behind
+   it has rank 0, which is the aggregator, die while all write. */
 #include "test.h"
 #include <signal.h>
 #include <sys/resource.h>

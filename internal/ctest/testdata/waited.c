@@ -1,4 +1,5 @@
-// Short messages to and fro between two procs, after which rank 0 computes before it sends the next, and again.
+// Short messages to and fro between two procs, after which rank 0 computes before it sends the
+// next, and again.
 #include <mpi.h>
 #include <stdio.h>
 #include <unistd.h>

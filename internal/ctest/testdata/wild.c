@@ -326,7 +326,8 @@ static void wild(int windows, int requests) {
   for (i = 0; i < COMMS; i++) remember(COMM, (void *)comms[i], 1);
   if (requests) post();
   for (i = 0; i < sizeof no / sizeof *no; i++) each(no[i]);
-  for (i = 0; i < 0x400; i += i < 0x180 ? 1 : 13) each((void *)(intptr_t)i); /* constants, of this kind or another one */
+  /* handles that are constants, of the kind that the call takes or of another one */
+  for (i = 0; i < 0x400; i += i < 0x180 ? 1 : 13) each((void *)(intptr_t)i);
   for (k = 0; k < KINDS; k++) {
     for (i = 0; i < freed[k].n; i++) each(freed[k].h[i]);
     for (i = 0; i < live[k].n; i++) { /* of another kind, or nearly right */

@@ -12,7 +12,7 @@ type Number uint16
 // String returns the call's name in C.
 func (n Number) String() string { return names[n].name }
 
-// Class returns the class of the call, one of Classes.
+// Class returns the class of the call, one of Classes, by which figures of calls are added up.
 func (n Number) Class() string { return names[n].class }
 
 // Arguments of End for a call that has no other proc, or no tag.

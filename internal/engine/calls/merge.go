@@ -285,7 +285,7 @@ func (r *MeasuredRecv) TryEnd() bool {
 	return r.state != measured
 }
 
-// End ends a call that has waited.
+// End ends a call for which TryEnd has returned false. size is in bytes.
 func (r *MeasuredRecv) End(peer, tag int, size int64, comm uint64) {
 	end(r.begun, about{uint32(Recv), int32(peer), int32(tag), NoPeer, size, comm}, r.owner)
 }

@@ -72,8 +72,8 @@ func (r *Run) follows(times uint32) {
 }
 
 // ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times
-// in a second: if each stop had the next MinStreak calls timed, these were an eighth of all calls
-// of a ping-pong. So where calls had followed each other for long, MinStreakAfterPause calls
+// a second. If after each stop MinStreak calls were timed before counting begins again, this would
+// be an eighth of all calls of a ping-pong. So after a long streak MinStreakAfterPause calls
 // suffice.
 func (r *Run) ends() {
 	if r.since == 0 {
@@ -124,9 +124,9 @@ func (r *Run) usual(most uint64) int64 {
 	return int64(min(n*r.pace, most))
 }
 
-// settleRun adds what was counted since the last look at the clock to the burst, as calls until
-// then. If that is too long for calls that follow each other closely, they are an entry that says
-// so. The burst is locked.
+// settleRun adds the calls that were counted since the last look at the clock to the burst, as if
+// the last one had ended at until. If that time is too long for calls that follow each other
+// closely, they become an entry of their own, which is marked as paused. The burst is locked.
 func (m *Memory) settleRun(until int64) {
 	b := &m.Burst
 	from := b.last

@@ -101,7 +101,7 @@ const (
 	most  = 1 << 30
 )
 
-// TimelineProc identifies the proc of a timeline.
+// TimelineProc is what a timeline calls its proc, and by Comm its communicators.
 type TimelineProc struct {
 	Rank, Host int    // world rank, and host rank
 	HostName   string // for people

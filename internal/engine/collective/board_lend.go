@@ -72,8 +72,8 @@ func agreeOnLoans(s *proc.BoardMember) {
 	}
 }
 
-// oversubscribed reports whether procs share cores, by what the members of a communicator may use,
-// of the procs that the host has.
+// oversubscribed reports whether the host's procs, of which there are procs, have to share cores,
+// as far as the cores of a communicator's members show.
 func oversubscribed(members []board.Cores, procs int) bool {
 	bound := map[uint32]uint32{} // number of cores by the first one
 	for _, c := range members {

@@ -106,8 +106,8 @@ func piecemeal(s *proc.BoardMember, a *Call, block int) bool {
 	return (a.What == reduce || a.What == allreduce) && block > boardLimits[a.What] && block <= boardPieces && a.op.Commutative() && a.op.Predefined()
 }
 
-// share returns the length of a block. A member that has all n blocks, in whole, may leave out
-// part, its own.
+// share returns the length of a block, which is that of part, this member's own block. has says
+// that the member has all n blocks, in whole: then part may be nil.
 func share(part, whole []byte, n int, has bool) (block int, ok bool) {
 	if !has {
 		return len(part), true
@@ -209,8 +209,8 @@ func caught(f func() error) (err error) {
 	return f()
 }
 
-// misread gives the errors that the board reports when members call different operations their
-// error class.
+// misread adds ErrCount to the errors that the board reports when members have called different
+// operations, so that they get an error class.
 func misread(err error) error {
 	if _, ok := errors.AsType[*board.Mismatch](err); ok || errors.Is(err, board.ErrBoard) {
 		return fmt.Errorf("%w: %w", coll.ErrCount, err)

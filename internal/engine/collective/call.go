@@ -210,7 +210,8 @@ func (x *collective) Plan(a *Call) error {
 	return err
 }
 
-// Execute executes a collective operation.
+// Execute does a blocking operation: on the board if the members share one and the call fits,
+// otherwise by messages.
 func Execute(c *proc.Comm, a *Call) error {
 	if err := c.Usable(); err != nil {
 		return err

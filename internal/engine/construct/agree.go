@@ -50,7 +50,8 @@ func deriveBy(c *proc.Comm, does uint32, name string, s comm.Spec, bad error) (*
 	return NewInheriting(c, s, context)
 }
 
-// NewInheriting makes a communicator with a context that inherits from c.
+// NewInheriting makes the communicator that s describes, with a context on which its members have
+// agreed, and the error handler of c.
 func NewInheriting(c *proc.Comm, s comm.Spec, context wire.ContextID) (*proc.Comm, error) {
 	s.Context = context
 	d, err := c.Process().Comms.NewComm(s)

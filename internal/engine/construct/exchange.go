@@ -141,7 +141,7 @@ func (t *Exchange) RecvSized(rank, limit int) ([]byte, error) {
 	return l[SizedHeader:all], nil
 }
 
-// WaitSends waits for sends.
+// WaitSends blocks until all sends are done, and returns the first error.
 func (t *Exchange) WaitSends(requests []*message.Request) (err error) {
 	for _, r := range requests {
 		if _, e := t.Done(r); err == nil {

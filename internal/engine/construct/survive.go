@@ -83,7 +83,7 @@ func (r *recovery) NoticeReceived(from message.Peer, text []byte) {
 	}
 }
 
-// Made implements proc.Recovery.
+// Made implements proc.Recovery. It handles the notices about c that came before c was made here.
 func (r *recovery) Made(c *proc.Comm) {
 	words := r.early[c.Context()]
 	delete(r.early, c.Context())

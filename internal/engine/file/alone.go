@@ -148,7 +148,8 @@ func (p *pieces) run(n int64) (err error) {
 	return err
 }
 
-// sieve moves the window between lo and hi, which has so many bytes of data.
+// sieve moves the data bytes of the view that lie between lo and hi by reading this whole part of
+// the file, and for a write by writing it back.
 func (p *pieces) sieve(lo, hi, data int64) error {
 	b := buffers.get(hi - lo)
 	defer buffers.put(b)

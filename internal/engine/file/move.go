@@ -250,7 +250,8 @@ func (r rep) sizeOf(b *proc.Buffer) (int64, error) {
 	return w * int64(b.Count()), err
 }
 
-// touch reads a byte.
+// touch reads the byte at p, so that memory that is missing fails here. Inlined, a read whose value
+// nobody needs would be left out.
 //
 //go:noinline
 func touch(p unsafe.Pointer) byte { return *(*byte)(p) }

@@ -111,7 +111,7 @@ func (x *access) step(all []record, l *fileview.List, mem []byte) (moved int64, 
 	return e.moved, ofSystem(e.err), lost
 }
 
-// words returns the memory of records.
+// words returns the memory of records as numbers, which Allgather can send.
 func words(r []record) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(r))), len(r)*recordLen)
 }

@@ -98,7 +98,7 @@ func (x *JoinPeer) before(y *JoinPeer) bool {
 	return bytes.Compare(x.nonce[:], y.nonce[:]) < 0
 }
 
-// Append encodes x.
+// Append appends the message to b, in the layout above.
 func (x *JoinPeer) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(append(b, JoinMagic...), joinVersion)
 	b = binary.BigEndian.AppendUint32(append(b, x.Who.World[:]...), uint32(x.Who.Rank))

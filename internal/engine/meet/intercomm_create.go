@@ -60,7 +60,8 @@ func (x *introduction) check() error {
 	return nil
 }
 
-// JobRunsImpi reports whether all procs of the job run this library.
+// JobRunsImpi reports whether all procs of the job run this library, so that messages that IMPI
+// does not have may be used.
 func JobRunsImpi(p *proc.Process) bool { return construct.GroupRunsImpi(p, p.Members.Masters()) }
 
 // joinOurs makes an intercommunicator if the whole job runs this library. Errors that only the

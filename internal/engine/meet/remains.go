@@ -19,13 +19,12 @@ type Remains struct {
 	Requests  int // requests under way, and unexpected messages
 }
 
-// String returns the counts for messages.
 func (r Remains) String() string {
 	return fmt.Sprintf("%d worlds, %d temporary links, %d links, %d early links, %d ports, %d questions, %d requests",
 		r.Worlds, r.Guests, r.Links, r.Early, r.Ports, r.Questions, r.Requests)
 }
 
-// RemainsOf returns the counts of p.
+// RemainsOf takes the lock of p and counts what p has left now.
 func RemainsOf(p *proc.Process) Remains {
 	p.Lock()
 	defer p.Unlock()

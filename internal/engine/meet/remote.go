@@ -194,7 +194,7 @@ func (d linkClosing) CarryOn() bool {
 	return true
 }
 
-// LinkClosed records that the link is closed.
+// LinkClosed implements proc.Remote. The remote proc is forgotten if this side has left already.
 func (g *Remote) LinkClosed() {
 	g.lost = true
 	if g.Unneeded {

@@ -73,7 +73,7 @@ func (bs *boards) TakeBoard(fds []int) error {
 // Procs returns the number of procs that share the board.
 func (bs *boards) Procs() int { return len(bs.bells) }
 
-// ProcsOfHost returns the procs of this proc's host.
+// ProcsOfHost returns the ranks, ascending, of the procs on this proc's host, itself included.
 func (bs *boards) ProcsOfHost() []wire.WorldRank {
 	var ranks []wire.WorldRank
 	own := bs.p.Job.Proc(bs.p.Job.Rank)

@@ -74,7 +74,7 @@ func (s *BoardMember) linger() error {
 // Notify wakes the members that sleep, since they may wait for the last write.
 func (s *BoardMember) Notify() { s.Wake(s.Member.Sleepers()) }
 
-// Wake wakes some members.
+// Wake wakes members, a bit for each, whether they sleep or not.
 func (s *BoardMember) Wake(members uint64) {
 	for m := members; m != 0; m &= m - 1 {
 		s.bells[bits.TrailingZeros64(m)].Wake()

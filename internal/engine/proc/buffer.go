@@ -110,7 +110,7 @@ func (b *Buffer) Run() (mem []byte, ok bool) {
 	return unsafe.Slice((*byte)(unsafe.Add(b.mem, disp)), n), true
 }
 
-// Size returns the size of b in a representation, in bytes.
+// Size returns how many bytes the items of b take in a message in a representation.
 func (b *Buffer) Size(rep datatype.Representation) int64 {
 	return int64(b.count) * b.typ.Packed(rep)
 }

@@ -132,7 +132,8 @@ func (cv *conversion) foreign(peer message.Peer, k datatype.Kind) bool {
 	return cv.check || peer < 0 || !cv.messagesOf(peer).Identity(k)
 }
 
-// foreignItems is foreign for items of a datatype.
+// foreignItems reports whether items of t need conversion between memory and messages of peer,
+// which may be any peer. exact is set for data whose numbers must not be rounded.
 func (cv *conversion) foreignItems(peer message.Peer, t *Datatype, exact bool) bool {
 	switch {
 	case cv.Homogeneous:

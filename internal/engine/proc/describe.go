@@ -325,7 +325,7 @@ const (
 
 var causeNames = [causes]string{"other", "recv", "send", "collective", "one-sided"}
 
-// WaitCauseNames returns the names of all causes of waiting, as in an account.
+// WaitCauseNames returns the names of all causes of waiting, by cause, as accounts have them.
 func WaitCauseNames() []string { return causeNames[:] }
 
 // account is where a proc counts its waits. Where nobody wants to know, waits is nil and no clock

@@ -20,7 +20,7 @@ type Group struct {
 // operations return it.
 var GroupEmpty = &Group{g: comm.Empty}
 
-// NewGroup makes a group for the program.
+// NewGroup returns a handle for the program to free. All groups without members are GroupEmpty.
 func (p *Process) NewGroup(g *comm.Group) *Group {
 	if g.Size() == 0 {
 		return GroupEmpty
@@ -157,5 +157,5 @@ func (c *Comm) Group() (*Group, error) {
 	return c.p.NewGroup(c.Comm.Group()), nil
 }
 
-// Members returns the procs of the group.
+// Members returns the procs of the group by rank. g must be usable.
 func (g *Group) Members() *comm.Group { return g.g }

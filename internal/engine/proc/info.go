@@ -163,7 +163,7 @@ func (i *Info) Key(n int) (key string, err error) {
 	return key, err
 }
 
-// Value returns the value of a key. i is locked.
+// Value returns the value of a key; ok is false if i does not have it. i is locked.
 func (i *Info) Value(key string) (value string, ok bool, err error) {
 	n, err := i.index(key)
 	if n < 0 || err != nil {

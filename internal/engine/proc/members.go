@@ -16,7 +16,7 @@ import (
 type MemberTable struct {
 	directory *message.Directory
 	clients   *comm.Clients
-	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts; see readPlaces
+	hosts     *comm.Clients // host of each rank, as Clients with host ranks; nil if no client has several hosts; see readHosts
 	world     *comm.Group
 	masters   *comm.Masters // masters of world
 
@@ -41,7 +41,7 @@ func (d *reps) size() int {
 	return len(d.list)
 }
 
-// At returns the representation of a rank of the job.
+// At returns the representation of the user data of a rank of the job.
 func (d *reps) At(rank int) datatype.Representation {
 	if d.table != nil {
 		return d.number[d.table.Data(rank)]
@@ -228,8 +228,8 @@ func (r *MemberTable) Directory() *message.Directory { return r.directory }
 // Foreign reports by site whether some of its ranks run another library.
 func (r *MemberTable) Foreign() []bool { return r.foreign }
 
-// Masters returns the masters of the sites.
+// Masters returns the masters of World, by which collectives go between sites.
 func (r *MemberTable) Masters() *comm.Masters { return r.masters }
 
-// World returns the group of all ranks.
+// World returns the group of MPI_COMM_WORLD.
 func (r *MemberTable) World() *comm.Group { return r.world }

@@ -138,7 +138,7 @@ func (b *background) drop(e BackgroundOp) {
 	}
 }
 
-// FirstMessage is the first message of a Remote.
+// FirstMessage is the receive of the first message of a Remote, with its memory.
 type FirstMessage struct {
 	R *message.Request
 	B [8]byte

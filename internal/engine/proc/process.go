@@ -20,9 +20,9 @@ const AgentLink message.LinkID = 0
 // Its lock guards all that its fields have. A program has one; tests have several.
 //
 // The goroutines that call MPI make the progress: one that waits reads and writes the links itself.
-// If several wait, one of them drives and the others sleep on turns. A goroutine that releases the
-// lock, by Unlock or to sleep, has woken the sleepers that may have what they wait for; and if
-// goroutines sleep on turns, one drives or was just woken to drive.
+// If several wait, one of them drives and the others sleep on turns. Before a goroutine releases
+// the lock, by Unlock or to sleep, it wakes the sleepers for which something may have happened. As
+// long as goroutines sleep on turns, one drives or has just been woken to drive.
 type Process struct {
 	Mu       sync.Mutex
 	turns    sync.Cond // on Mu: signalled after an event, or when a goroutine must drive
@@ -189,7 +189,7 @@ func CurrentAccount() *wireup.Account {
 	return p.Account.counted()
 }
 
-// Figures returns the current Figures of p.
+// Figures takes the lock and returns the figures of p at this moment.
 func (p *Process) Figures() Figures {
 	p.Lock()
 	defer p.Unlock()

@@ -305,7 +305,8 @@ func (es *endpoints) flushLate() {
 	}
 }
 
-// ProgressUntil makes progress until done returns true.
+// ProgressUntil blocks, making progress, until done returns true; done is called with p locked. It
+// returns why p has failed, if that comes first.
 func (p *Process) ProgressUntil(done func() bool) error {
 	p.Lock()
 	defer p.Unlock()

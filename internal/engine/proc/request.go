@@ -48,7 +48,7 @@ const (
 	ByMrecv // its receive is complete before its caller sees it
 )
 
-// RequestFuncNames are the functions' names.
+// RequestFuncNames are the functions' names in errors and diagnoses, by RequestFunc.
 var RequestFuncNames = [...]string{"Isend", "Issend", "Ibsend", "Irsend", "Irecv", "Imrecv", "Message.Irecv", ""}
 
 func (m RequestFunc) receives() bool { return m >= ByIrecv }
@@ -351,7 +351,8 @@ func NoPartner(c *Comm, fn RequestFunc) Request {
 // NewSentRequest returns the request of a send that needs no further work.
 func NewSentRequest(c *Comm, fn RequestFunc) Request { return NoPartner(c, fn) }
 
-// NewPersistentRequest returns an inactive persistent request.
+// NewPersistentRequest returns a persistent request, which Start starts by the plan in x (MPI-4.1,
+// 3.9).
 func NewPersistentRequest(c *Comm, x *RequestExtension) Request {
 	return Request{c: c, extra: x, standing: standing{State: Inactive}}
 }

@@ -66,7 +66,8 @@ func (c *Comm) IsendElements(fn RequestFunc, mode message.Mode, b []byte, k data
 	return c.Active(fn, p.Isend(peer, c.Envelope(tag), mode, &out, false), out.Items), nil
 }
 
-// Active returns the request of a message.
+// Active returns the request for a message under way, made by fn. items is its stream if the data
+// are converted, otherwise nil.
 func (c *Comm) Active(fn RequestFunc, r *message.Request, items *Stream) Request {
 	if items != nil {
 		r.User = items
@@ -74,7 +75,7 @@ func (c *Comm) Active(fn RequestFunc, r *message.Request, items *Stream) Request
 	return Request{c: c, r: r, standing: standing{r.Generation(), Active, fn}}
 }
 
-// Envelope returns the envelope of messages from this proc in c.
+// Envelope returns what receivers match messages by that this proc sends in c (MPI-4.1, 3.2.3).
 func (c *Comm) Envelope(tag int) message.Envelope {
 	return message.Envelope{Context: c.Context(), Rank: wire.CommRank(c.Rank()), Tag: wire.Tag(tag)}
 }
@@ -251,7 +252,8 @@ func (f *flush) Finish() (Status, error) {
 // data (MPI_BSEND_OVERHEAD).
 const BsendOverhead = 512
 
-// AttachedBuffer returns the buffer of BufferAttach.
+// AttachedBuffer returns the buffer of BufferAttach, for buffered sends in communicators without a
+// buffer of their own (MPI-4.1, 3.6).
 func (p *Process) AttachedBuffer() *SendBuffer {
 	return &SendBuffer{Process: p, name: "Buffer", room: p.Eng.BufferSpace()}
 }

@@ -148,7 +148,7 @@ func (s *Survival) Comms() (list []*Comm) {
 // Lost returns the procs that are lost, in the order in which this proc has learned of them.
 func (s *Survival) Lost() []message.Peer { return s.lost }
 
-// Has reports whether a proc is lost.
+// Has reports whether a proc is lost. It may be called for nil, which has no lost procs.
 func (s *Survival) Has(peer message.Peer) bool {
 	return s != nil && peer != message.NoPeer && slices.Contains(s.lost, peer)
 }
@@ -201,7 +201,7 @@ func (s *Survival) catchUp() {
 	s.meet()
 }
 
-// Who returns a name of a proc, for messages.
+// Who returns what error messages call a proc, of this world or another one.
 func (s *Survival) Who(peer message.Peer) string {
 	ws := &s.p.Worlds
 	switch {

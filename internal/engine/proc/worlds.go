@@ -277,7 +277,7 @@ func (ws *worlds) common(c *comm.Comm) *dynamic.Limits {
 // Wide reports whether some members of c are of other jobs.
 func (c *Comm) Wide() bool { return c.common != nil }
 
-// TagUB returns the largest tag.
+// TagUB returns MPI_TAG_UB of c, the largest tag that all members accept (MPI-4.1, 9.1.2).
 func (c *Comm) TagUB() int {
 	if c.common != nil {
 		return int(c.common.TagUB)

@@ -51,7 +51,7 @@ func (v *ControlVariable) Read() (int, error) {
 	return n, nil
 }
 
-// Write sets the value.
+// Write sets the value. The error is ErrNever, ErrNotNow or ErrValue if that cannot be.
 func (v *ControlVariable) Write(n int) error {
 	if err := v.write(n); err != nil {
 		return fmt.Errorf("%s: %w", v.Name, err)
@@ -59,7 +59,7 @@ func (v *ControlVariable) Write(n int) error {
 	return nil
 }
 
-// ControlVariables are all control variables.
+// ControlVariables are all control variables, in the order of their indexes in MPI_T.
 var ControlVariables = []ControlVariable{
 	{
 		Name: "impi_check", Description: "compare what the members of a collective operation call, and sends with their receives; set it before MPI_Init, in all procs",

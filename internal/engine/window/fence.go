@@ -13,9 +13,9 @@ import (
 )
 
 // Fence completes this member's operations at their targets, and then synchronises all members
-// (MPI-4.1, 12.5.1):
-// after that no operation is under way, and no operation of the next epoch can have begun here. No
-// counts of operations are exchanged, which would need a vector as long as the number of members.
+// (MPI-4.1, 12.5.1): after that no operation is under way, and no operation of the next epoch can
+// have begun here. No counts of operations are exchanged, which would need a vector as long as the
+// number of members.
 func (e *Epochs) Fence(assert rma.Assert) error {
 	if err := e.w.Check(); err != nil {
 		return err

@@ -67,8 +67,9 @@ func (o *Origin) enter(to *Target, t *proc.Datatype, k datatype.Kind, request bo
 	return mem, lock
 }
 
-// alone is enter where nothing has to be locked, since all members are locked and this proc does
-// all operations by itself: only the program's own calls change what is read here.
+// alone is enter without the process's lock. It returns memory only if the program has locked the
+// window at all members (MPI_Win_lock_all) and this proc can access the memory of each: then only
+// the program's own calls change what is read here.
 func (o *Origin) alone(to *Target, t *proc.Datatype, k datatype.Kind) (mem []byte, lock *atomic.Uint32) {
 	if !o.w.sync.complete() || o.w.Process.Data.Guarded() || o.w.Process.Failing.Load() {
 		return nil, nil

@@ -82,8 +82,8 @@ func (s *server) CarryOn() bool {
 	return s.over
 }
 
-// until makes progress until so returns true or an error, for which x is awaited. The process is
-// locked.
+// until makes progress until so returns true or an error. Meanwhile diagnoses say that this proc
+// waits for x. The process is locked.
 func (s *server) until(x awaited, so func() (bool, error)) error {
 	waits := false
 	defer func() {

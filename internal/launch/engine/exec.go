@@ -26,10 +26,10 @@ type Exec struct {
 	AtOnce   int       // maximum number of starts at a time; 0: 32
 }
 
-// Allocation returns Machines.
+// Allocation returns e.Machines, which the job file lists.
 func (e Exec) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
 
-// Start implements Engine.
+// Start implements Engine, with one command for each machine.
 func (e Exec) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	commands := make([]remoteCommand, len(machines))
 	for i, m := range machines {

@@ -15,7 +15,8 @@ import (
 
 const maxSlots = 1 << 20
 
-// MaxHostFile bounds a file of machines. One of the most machines that a site has is smaller.
+// MaxHostFile is the maximum size in bytes of a file of machines, which that of the largest site
+// does not reach.
 const MaxHostFile = 16 << 20
 
 // ReadHostFile reads a file of machines as users of MPICH (node1:4) and Open MPI (node1 slots=4)

@@ -15,7 +15,7 @@ type PBS struct {
 	Environ []string // has the variables of the job; nil: os.Environ
 }
 
-// InPBS reports whether environ is that of a job of PBS.
+// InPBS reports whether environ is that of a process in a job of PBS, which has a file of nodes.
 func InPBS(environ []string) bool { return lookup(environ, "PBS_NODEFILE") != "" }
 
 // Allocation returns the machines of the file that PBS_NODEFILE names, which has one line for each

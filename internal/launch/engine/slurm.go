@@ -26,7 +26,7 @@ type Slurm struct {
 	Options []string // added to srun's command line after those of Slurm itself, and so override them
 }
 
-// InSlurm reports whether environ is that of an allocation.
+// InSlurm reports whether environ is that of a process in an allocation of Slurm.
 func InSlurm(environ []string) bool { return lookup(environ, "SLURM_JOB_ID") != "" }
 
 // lookup finds a variable; the last one counts, as for programs that are started with environ.

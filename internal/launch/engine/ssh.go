@@ -23,10 +23,10 @@ var sshOptions = []string{
 	"-o", "ClearAllForwardings=yes", "-o", "LogLevel=ERROR",
 }
 
-// Allocation returns Machines.
+// Allocation returns e.Machines, which the job file or a hostfile lists.
 func (e SSH) Allocation(context.Context) ([]Machine, error) { return e.Machines, nil }
 
-// Start implements Engine.
+// Start implements Engine, with one ssh for each machine.
 func (e SSH) Start(ctx context.Context, machines []Machine, c Command) (*Started, error) {
 	program := cmp.Or(e.Program, "ssh")
 	commands := make([]remoteCommand, len(machines))

@@ -268,7 +268,7 @@ func (c *Conn) receive(due string) (fields, error) {
 	}
 }
 
-// Me returns the identity of this process.
+// Me returns who this process is, as the process manager said at Open.
 func (c *Conn) Me() Identity { return c.me }
 
 // Put publishes a value under a key. Others get it after the next Fence of all.

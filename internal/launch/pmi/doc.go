@@ -9,12 +9,14 @@
 //
 //   - Both versions begin with lines: cmd=init pmi_version=V pmi_subversion=S, answered by
 //     cmd=response_to_init with the server's version and rc=0.
-//   - PMI-1 goes on so: key=value with blanks between, so that values have none; a value may have = in it.
-//   - PMI-2 goes on with messages: six bytes with the length of what follows, which hydra fills up with
-//     blanks before it and Slurm with blanks behind it, and key=value; for each field. The standard doubles ; in values, which hydra does not undo: values
-//     that have one are refused here.
+//   - PMI-1 goes on with lines of key=value, separated by blanks: so values have no blanks. A value
+//     may have = in it.
+//   - PMI-2 goes on with messages: six bytes with the length of the rest, which hydra fills up with
+//     blanks before the digits and Slurm with blanks behind them, and then key=value; for each
+//     field. The standard doubles ; in values, which hydra does not undo: values that have one are
+//     refused here.
 //   - Slurm says appnum=-1 in PMI-1 where there is one program only; that is 0 here.
-//   - Where PMI_PORT (host:port) is there instead of the number of a descriptor in PMI_FD, the process
-//     connects, says cmd=initack pmiid=PMI_ID, and gets cmd=initack and three lines of cmd=set, with
-//     size, rank and debug.
+//   - Where PMI_PORT (host:port) is there instead of the number of a descriptor in PMI_FD, the
+//     process connects, says cmd=initack pmiid=PMI_ID, and gets cmd=initack and three lines of
+//     cmd=set, with size, rank and debug.
 package pmi

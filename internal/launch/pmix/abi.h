@@ -1,4 +1,5 @@
-/* What is used of PMIx's interface, from version 2 of its library on. TestABI compares it with pmix.h. */
+/* What is used of PMIx's interface, from version 2 of its library on. TestABI compares it with
+ * pmix.h. */
 #ifndef IMPI_PMIX_ABI_H
 #define IMPI_PMIX_ABI_H
 

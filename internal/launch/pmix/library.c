@@ -64,8 +64,8 @@ static impi_pmix_info yes(const char *key)
 
 const char *impi_pmix_describe(int status) { return lib.describe(status); }
 
-/* The server is gone, and with it the process manager, which would end this process if it could. So would it
-   have what reads the output of this process: nothing is said. */
+/* The server is gone, and with it the process manager, which would have ended this process, and
+   what reads the output of this process: so nothing is printed. */
 static void lost(size_t id, int status, const impi_pmix_proc *source, impi_pmix_info *info, size_t infos,
                  impi_pmix_info *results, size_t count, void (*done)(void), void *data)
 {

@@ -93,7 +93,7 @@ func begin(lib library) (*Conn, error) {
 	return &Conn{lib, pmi.Identity{Rank: int(rank), Size: int(size), AppNum: int(program), Job: space, Machine: machine}}, nil
 }
 
-// Me returns the identity of this process.
+// Me returns who this process is, as the server said at Open.
 func (c *Conn) Me() pmi.Identity { return c.me }
 
 // Nodes returns the node of each rank, from 0, or nil if the process manager does not report it.

@@ -1,6 +1,6 @@
-/* What impi-node native test measures beside the shim: the same messages in a program that the mpicc of a
- * site's own MPI has compiled for that MPI alone. Rank 0 writes one line of JSON, after a word by which it is
- * found in what the launcher writes. */
+/* What impi-node native test measures beside the shim: the same messages in a program that the
+ * mpicc of a site's own MPI has compiled for that MPI alone. Rank 0 writes one line of JSON, after
+ * a word by which it is found in what the launcher writes. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +34,8 @@ static int has(const char *list, const char *name)
 	return 0;
 }
 
-/* of_kind lists the components of Open MPI of a kind that are open: they have control variables, such as
- * pml_ob1_priority. Those that it has not chosen were closed in Init. */
+/* of_kind lists the components of Open MPI of a kind that are open: they have control variables,
+ * such as pml_ob1_priority. Those that it has not chosen were closed in Init. */
 static void of_kind(const char *kind, char *list, size_t room)
 {
 	int all = 0;

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* For tests: they want to see that functions are called (IMPI_NATIVE_TRACE), by the thread of init alone
- * (IMPI_NATIVE_FUNNELLED), and that some messages are sent and then none (IMPI_NATIVE_SENDS). */
+/* For tests: they want to see that functions are called (IMPI_NATIVE_TRACE), by the thread of init
+ * alone (IMPI_NATIVE_FUNNELLED), and that some messages are sent and then none
+ * (IMPI_NATIVE_SENDS). */
 #ifdef IMPI_NATIVE_FUNNELLED
 static _Thread_local int is_home;
 #define AT_HOME() (is_home ? (void)0 : abort())
@@ -30,9 +31,11 @@ static int sent;
 #define SENDS_ON() ((void)0)
 #endif
 
-static MPI_Comm all = MPI_COMM_NULL;    /* for messages */
-static MPI_Comm makers = MPI_COMM_NULL; /* that others are made of: libraries send messages for that, which
-                                         * poll would take for ours */
+/* for messages */
+static MPI_Comm all = MPI_COMM_NULL;
+/* for making other communicators: libraries send messages for that, which poll would take for
+ * ours */
+static MPI_Comm makers = MPI_COMM_NULL;
 
 /* A table of values that are known by number outside. */
 #define TABLE(name, type)                                                                  \
@@ -70,7 +73,8 @@ struct team {
 TABLE(comms, struct team)
 
 static MPI_Comm shorts = MPI_COMM_NULL;  /* for short messages, which poll must not take */
-static MPI_Comm longs = MPI_COMM_NULL;   /* for long ones, which no receive of short ones must match */
+/* for long messages, which no receive of short ones must match */
+static MPI_Comm longs = MPI_COMM_NULL;
 
 /* The receives of short messages, which the library fills in this order. */
 static struct {
@@ -83,7 +87,8 @@ static struct {
 enum { SHORT_OPS = 1 << 24 }; /* from here on numbers are of short_op */
 
 static MPI_Datatype types[IMPI_NATIVE_TYPES];
-static int widths[IMPI_NATIVE_TYPES]; /* of their elements in memory, with the gap that a pair may have */
+/* bytes of an element of each type in memory, with the gap that a pair may have */
+static int widths[IMPI_NATIVE_TYPES];
 static MPI_Op ops[IMPI_NATIVE_OPS];
 
 /* result_of gives an error of a class: its kind, and the class above that for describe. */
@@ -193,7 +198,8 @@ static int init(int threads, int *provided, int *rank, int *size)
 
 static int finalize(void)
 {
-	/* Communicators that are left go with the library: to free them takes their members, in one order. */
+	/* Communicators that are left go with the library: to free them takes their members, in one
+	 * order. */
 	MPI_Comm_free(&all);
 	MPI_Comm_free(&makers);
 	MPI_Comm_free(&shorts);
@@ -338,9 +344,10 @@ static int close_comm(int32_t comm)
 
 #define IN(in) ((in) ? (in) : MPI_IN_PLACE)
 
-/* Short collective operations by messages. What libraries have for operations that only begin takes two to
- * three times as long for them as what they have for those that block, which the proc could not leave to answer
- * others. Whether an operation is a short one depends on what all members know alike. */
+/* Short collective operations by messages. What libraries have for operations that only begin takes
+ * two to three times as long for them as what they have for those that block, which the proc could
+ * not leave to answer others. Whether an operation is a short one depends on what all members know
+ * alike. */
 enum {
 	SHORT_MOST = 16 << 10,  /* bytes */
 	PAIR_MOST = 4 << 20,    /* of two members, who send each other no more than one message */
@@ -365,7 +372,8 @@ static struct short_op {
 	int what, me, size, root, round, levels; /* size is 1 << levels in reductions */
 	MPI_Request of[2 * SHORT_TEAM]; /* of this round */
 	int wants[2 * SHORT_TEAM];      /* bytes that are received; -1: it sends */
-	int left, result;               /* the first thing that went wrong: what is left is done all the same, as others wait for it */
+	/* result is the first error: what is left is done all the same, as others wait for it */
+	int left, result;
 	const char *in;
 	char *out, *spare;
 	int64_t bytes, room; /* of a block; of spare */
@@ -413,8 +421,8 @@ static inline void fails(struct short_op *s, int what)
 		s->result = what;
 }
 
-/* some receives some bytes from a member and sends others to one; -1: not. A tag above SHORT_TAG says which kind of
- * error its sender has seen, whose data are of no use then. */
+/* some receives some bytes from a member and sends others to one; -1: not. A tag above SHORT_TAG
+ * says which kind of error its sender has seen, whose data are of no use then. */
 static void some(struct short_op *s, void *in, int64_t ins, int from, const void *out, int64_t outs, int to)
 {
 	int error;
@@ -437,8 +445,8 @@ static void some(struct short_op *s, void *in, int64_t ins, int from, const void
 /* swap is some for whole blocks. */
 static void swap(struct short_op *s, void *in, int from, const void *out, int to) { some(s, in, s->bytes, from, out, s->bytes, to); }
 
-/* reduce_some combines n elements with others. What is asked of a library for few of them takes as long as the
- * message that brings them. */
+/* reduce_some combines n elements with others. What is asked of a library for few of them takes as
+ * long as the message that brings them. */
 static int reduce_some(struct short_op *s, const void *in, void *out, int n)
 {
 	if (n > FEW || s->op != IMPI_NATIVE_SUM)
@@ -460,9 +468,9 @@ static int reduce_some(struct short_op *s, const void *in, void *out, int n)
 	return MPI_SUCCESS;
 }
 
-/* reduce_got combines n elements at an offset with those that another member has sent, and tells where the
- * library put them: in the first round what this member has lies in memory that is only read, if it is not in
- * place. */
+/* reduce_got combines n elements at an offset with those that another member has sent, and tells
+ * where the library put them: in the first round what this member has lies in memory that is only
+ * read, if it is not in place. */
 static void reduce_got(struct short_op *s, int round, int64_t at, int n)
 {
 	char *out = s->out + at * s->width;
@@ -475,8 +483,8 @@ static inline char *place_of(struct short_op *s, int round, int64_t at) { return
 
 static inline const char *given_by(struct short_op *s, int round, int64_t at) { return (round == 0 && s->in ? s->in : s->out) + at * s->width; }
 
-/* halve has a member's half of its elements at a level, [0] from and [1] to, and the other half, which the member
- * that differs in that bit has. */
+/* halve has a member's half of its elements at a level, [0] from and [1] to, and the other half,
+ * which the member that differs in that bit has. */
 static void halve(const struct short_op *s, int level, int mine[2], int others[2])
 {
 	int from = 0, to = s->count;
@@ -490,7 +498,8 @@ static void halve(const struct short_op *s, int level, int mine[2], int others[2
 	}
 }
 
-/* halves is a round of a reduction of a long vector: each member reduces a part of it, and all get all parts. */
+/* halves is a round of a reduction of a long vector: each member reduces a part of it, and all get
+ * all parts. */
 static void halves(struct short_op *s, int r)
 {
 	int mine[2], others[2], level = r < s->levels ? r : 2 * s->levels - 1 - r;
@@ -508,7 +517,8 @@ static void halves(struct short_op *s, int r)
 		some(s, s->out + (int64_t)others[0] * s->width, of_others, s->me ^ 1 << level, s->out + (int64_t)mine[0] * s->width, of_mine, s->me ^ 1 << level);
 }
 
-/* pass_on is a round of a broadcast. A member whose distance from the root has 1 as its lowest bit is a leaf. */
+/* pass_on is a round of a broadcast. A member whose distance from the root has 1 as its lowest bit
+ * is a leaf. */
 static void pass_on(struct short_op *s, int r)
 {
 	int away = (s->me - s->root + s->size) % s->size, low = away & -away;
@@ -559,7 +569,8 @@ static inline int bytes_of(const MPI_Status *st)
 {
 #ifdef OPEN_MPI /* what MPI_Get_count looks at after some checks */
 	return (int)st->_ucount;
-#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 30100000 /* since when there is MPICH's ABI */
+/* since when there is MPICH's ABI */
+#elif defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 30100000
 	return st->count_lo; /* no message here has 2 GiB */
 #else
 	int n = 0;

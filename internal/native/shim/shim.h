@@ -1,5 +1,6 @@
-/* What our library calls of a site's own MPI: a table of functions without types of that MPI. shim.c
- * fills it in and is compiled by that MPI's mpicc; our library finds it by the name impi_native. */
+/* What our library calls of a site's own MPI: a table of functions without types of that MPI.
+ * shim.c fills it in and is compiled by that MPI's mpicc; our library finds it by the name
+ * impi_native. */
 #ifndef IMPI_NATIVE_H
 #define IMPI_NATIVE_H
 
@@ -7,8 +8,9 @@
 
 #define IMPI_NATIVE_ABI 6
 
-/* Results of all functions: 0, or NONE, or a number > 0 whose lowest bits are the kind of an error. That
- * MPI's class is above them, of which only describe knows the meaning; 0: it has seen no error. */
+/* Results of all functions: 0, or NONE, or a number > 0 whose lowest bits are the kind of an error.
+ * That MPI's class is above them, of which only describe knows the meaning; 0: it has seen no
+ * error. */
 enum { IMPI_NATIVE_NONE = -1, /* nothing has come; not done yet */ IMPI_NATIVE_KIND_BITS = 4 };
 enum impi_native_error {
 	IMPI_NATIVE_LONGER = 1, /* more bytes have come than were expected */
@@ -46,11 +48,12 @@ struct impi_native_message {
 struct impi_native {
 	uint32_t abi, size; /* IMPI_NATIVE_ABI, and the bytes of this struct */
 
-	/* What the shim was compiled for: MPIs whose handles and constants are alike, and the version of the
-	 * standard. */
+	/* What the shim was compiled for: MPIs whose handles and constants are alike, and the version
+	 * of the standard. */
 	uint32_t family, standard;
 
-	/* version describes the library in one line, before init too. standard is the version that it has. */
+	/* version describes the library in one line, before init too. standard is the version that it
+	 * has. */
 	int (*version)(char *text, int room, int *standard);
 	/* init begins, with a level of threads that is wanted; rank and size are of its world. */
 	int (*init)(int threads, int *provided, int *rank, int *size);
@@ -84,29 +87,32 @@ struct impi_native {
 	int (*allgather)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
 	int (*alltoall)(int32_t comm, const void *in, void *out, int64_t bytes, int32_t *number);
 
-	/* fail has the phases that begin from now on be those of a member that has failed, with a kind of error;
-	 * 0: no more. It takes part, and the others are told where the phase goes by messages. */
+	/* fail has the phases that begin from now on be those of a member that has failed, with a kind
+	 * of error; 0: no more. It takes part, and the others are told where the phase goes by
+	 * messages. */
 	void (*fail)(int kind);
 
-	/* Short messages, apart from those of send. Receives for them are posted before they come, of anybody, so
-	 * that the library has a place for each: count of them, with room bytes each, which no message exceeds. */
+	/* Short messages, apart from those of send. Receives for them are posted before they come, of
+	 * anybody, so that the library has a place for each: count of them, with room bytes each, which
+	 * no message exceeds. */
 	int (*shorts_begin)(int64_t room, int count);
 	/* short_send is send. */
 	int (*short_send)(int to, const void *buf, int64_t bytes, int32_t *number);
-	/* short_next tells which message is next, or NONE. Its memory is valid until short_again, which posts
-	 * the receive again. Those of one sender come in order. */
+	/* short_next tells which message is next, or NONE. Its memory is valid until short_again, which
+	 * posts the receive again. Those of one sender come in order. */
 	int (*short_next)(const void **buf, int64_t *bytes, int32_t *source);
 	int (*short_again)(void);
 	int (*shorts_end)(void);
 
-	/* Long messages, apart from all others. Those of one sender are received in the order in which it sends
-	 * them, each by a receive for as many bytes as it has. numbers are as those of send and recv. */
+	/* Long messages, apart from all others. Those of one sender are received in the order in which
+	 * it sends them, each by a receive for as many bytes as it has. numbers are as those of send
+	 * and recv. */
 	int (*long_send)(int to, const void *buf, int64_t bytes, int32_t *number);
 	int (*long_recv)(int from, void *buf, int64_t bytes, int32_t *number);
 
-	/* So many bytes of data, with an envelope before them, the library sends at once within a machine, in one piece; and
-	 * messages of up to so many bytes are faster in such pieces than by long_send. Both are the same in all procs of
-	 * a site. */
+	/* So many bytes of data, with an envelope before them, the library sends at once within a
+	 * machine, in one piece; and messages of up to so many bytes are faster in such pieces than by
+	 * long_send. Both are the same in all procs of a site. */
 	int64_t piece, most;
 };
 

@@ -1,6 +1,7 @@
-/* Two procs that exchange messages by shorts.c, by an MPI of this test: it delivers short messages and long ones
- * without an order between the two, ends requests when it likes, reads what it was given to send only when it ends
- * the request, and spoils the memory of a message that was taken. */
+/* Two procs that exchange messages by shorts.c, by an MPI of this test: it delivers short messages
+ * and long ones without an order between the two, ends requests when it likes, reads what it was
+ * given to send only when it ends the request, and spoils the memory of a message that was
+ * taken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,7 +118,8 @@ static int short_send(int to, const void *buf, int64_t bytes, int32_t *number)
 static int short_next(const void **buf, int64_t *bytes, int32_t *source)
 {
 	struct queue *q = &shorts_to[me];
-	while (q->count > 0 && posted[me].filled < posted[me].count && below(3)) { /* the library makes progress */
+	/* so the library makes progress */
+	while (q->count > 0 && posted[me].filled < posted[me].count && below(3)) {
 		struct letter *l = &q->of[q->first++];
 		int at = (posted[me].next + posted[me].filled++) % posted[me].count;
 		q->count--;
@@ -177,7 +179,8 @@ static int long_recv(int from, void *buf, int64_t bytes, int32_t *number)
 	}
 	*number = begin_request(me, below(4));
 	requests[me][*number].to = buf, requests[me][*number].bytes = bytes;
-	char *copy = malloc((size_t)bytes); /* what the sender may change from now on; small enough to be left */
+	/* a copy, as the sender may change its memory from now on; never freed, as it is small */
+	char *copy = malloc((size_t)bytes);
 	requests[me][*number].from = memcpy(copy, l->data, (size_t)bytes);
 	requests[!me][l->number].late = below(3);
 	return 0;
@@ -321,13 +324,15 @@ static void settle(void)
 		struct proc *p = &procs[me];
 		CHECK(in_use[me] == 0 && longs_to[me].count == 0 && p->all->error == 0 && impi_shorts_sending(p->all) == 0 && p->all->spare == 64);
 		CHECK(impi_shorts_end(p->all) == 0);
-		CHECK(blocks <= 2 * 3); /* of each the state, memory for messages, and a list of what is dropped */
+		/* each proc has its state, memory for messages, and a list of what is dropped */
+		CHECK(blocks <= 2 * 3);
 		free(p->b);
 		free(p->into);
 	}
 }
 
-/* All messages come as they were sent, in their order. Sometimes one proc is the only one that sends for a while. */
+/* All messages come as they were sent, in their order. Sometimes one proc is the only one that
+ * sends for a while. */
 static void exchange(void)
 {
 	begin_world();
@@ -351,7 +356,8 @@ static void exchange(void)
 	settle();
 }
 
-/* Where a proc closes its side, what comes is dropped and what was announced is received: its sender ends all. */
+/* Where a proc closes its side, what comes is dropped and what was announced is received: its
+ * sender ends all. */
 static void closing(void)
 {
 	begin_world();
@@ -400,7 +406,8 @@ static void failing(void)
 	}
 }
 
-/* As long as the library has all the memory for messages it sends none, and it takes that back when it is done. */
+/* As long as the library has all the memory for messages it sends none, and it takes that back when
+ * it is done. */
 static void full(void)
 {
 	begin_world();

@@ -137,7 +137,8 @@ func (c *Control) WriteJobID() {
 	}
 }
 
-// Close closes the control socket.
+// Close stops answering. If somebody waits for the end of the job, it first gives them the time to
+// hear of it.
 func (c *Control) Close() {
 	if c.Cluster != nil {
 		c.Cluster.AnswerBy(client.Inspection, nil)

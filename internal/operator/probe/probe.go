@@ -269,7 +269,8 @@ func (c *pollingLink) answer() error {
 	}
 }
 
-// Measure answers a request for a probe.
+// Measure measures how fast two procs, r.Local of this node and r.Peer, can talk by r.Transport.
+// The error is links.ErrRequest if they are no such pair.
 func (d *Prober) Measure(ctx context.Context, r links.Request) (*links.Measure, error) {
 	x := direct.Pair{Local: wire.WorldRank(r.Local), Peer: wire.WorldRank(r.Peer)}
 	if d.Links.Procs.OfRank(x.Local) == nil || r.Peer < 0 || r.Peer >= d.Links.Routes.World.Procs.Len() || r.Local == r.Peer {

@@ -18,7 +18,7 @@ type routing struct {
 	restart []string
 }
 
-// byText groups the routes about which the same is said.
+// byText groups the labels of routes for which the operator gets the same text.
 type byText struct {
 	order []string
 	of    map[string][]string
@@ -48,8 +48,8 @@ func (b *byText) lines() (list []string) {
 	return list
 }
 
-// newRoutes finds what of the file's routes can hold from now on. What both ends of a pair have to
-// agree on is on business cards, which are made once: that needs a restart.
+// newRoutes finds which changes of the file's routes can apply from now on. What both ends of a
+// pair have to agree on is on business cards, which are made once: changing that needs a restart.
 func newRoutes(rt *routes.Table, job *config.Job, file *config.Site) *routing {
 	now := routes.CurrentSite(rt)
 	g := &routing{table: rt, next: *now}
@@ -67,8 +67,8 @@ func newRoutes(rt *routes.Table, job *config.Job, file *config.Site) *routing {
 	return g
 }
 
-// labels are the destinations for which a file can have routes, "*" last: until then it stands for
-// those that have none of their own.
+// labels are the destinations for which a file can have routes, "*", which stands for the sites
+// without a route of their own, last.
 func labels(job *config.Job, sites ...*config.Site) (list []string) {
 	add := func(name string) {
 		if name != "*" && !slices.Contains(list, name) {
@@ -122,7 +122,7 @@ func replaced(list []config.Route, r config.Route) []config.Route {
 	return append(list, r)
 }
 
-// fixed lists the differences between two routes in what is said on business cards.
+// fixed lists the differences between two routes that show on business cards.
 func fixed(a, b config.Route) (list []difference) {
 	add := func(what string, x, y any) {
 		if x != y {
@@ -148,8 +148,7 @@ func tls(r config.Route) string {
 	return "not said"
 }
 
-// moves lists the differences between two routes in what a node decides for each link that it
-// makes.
+// moves lists the differences between two routes that matter only to links that are made later.
 func moves(a, b config.Route) (list []difference) {
 	if !slices.Equal(a.Prefer, b.Prefer) || a.NativeAt != b.NativeAt {
 		list = append(list, difference{"prefer", quoted(a.Prefer), quoted(b.Prefer)})
@@ -163,9 +162,9 @@ func moves(a, b config.Route) (list []difference) {
 	return list
 }
 
-// cannot says why the route to cannot replace the present one while the job runs, or returns "" if
-// it can. start is the route that procs and other sites were told at the start, want the file's,
-// and site what the site would be.
+// cannot returns why a route cannot take the place of the present one while the job runs, or "" if
+// it can. to is the route that would hold, want that of the file, start that of which procs and
+// other sites were told at the start, and site the site with the route in it.
 func (g *routing) cannot(start, to, want config.Route, site *config.Site) string {
 	rt := g.table
 	for _, name := range to.Prefer {

@@ -95,7 +95,7 @@ func bits(root int) {
 	}
 }
 
-// allreduce: items.
+// allreduce sums vectors of a[0] items at all procs, three times.
 func allreduce(a []int) {
 	x, y := make([]float64, a[0]), make([]float64, a[0])
 	for round := range 3 {

@@ -48,7 +48,7 @@ func New(t testing.TB, server string, limit func(n int) int) *Relay {
 // Addr returns the address where clients connect.
 func (r *Relay) Addr() string { return r.ln.Addr().String() }
 
-// AddrPort returns Addr as a netip.AddrPort.
+// AddrPort returns Addr in the form that clients of a server take.
 func (r *Relay) AddrPort() netip.AddrPort { return r.ln.Addr().(*net.TCPAddr).AddrPort() }
 
 // Stall stops all bytes, without an end of any connection.

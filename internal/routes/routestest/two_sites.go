@@ -20,7 +20,6 @@ type nothing struct {
 	c transports.Capabilities
 }
 
-// Capabilities implements transports.Transport.
 func (x nothing) Capabilities() transports.Capabilities { return x.c }
 
 // Transport returns a transport that has only capabilities, whose links are sockets.

@@ -91,7 +91,8 @@ type Server struct {
 	closed  bool
 }
 
-// New makes a Server.
+// New makes a Server with the time limits and certificates of cfg. It fails if the certificates
+// cannot be used.
 func New(cfg Config) (*Server, error) {
 	if cfg.Greet <= 0 {
 		cfg.Greet = GreetLimit

@@ -43,7 +43,7 @@ type Host struct {
 	Whole bool
 }
 
-// Kind is a kind of endpoint.
+// Kind is what an endpoint is; it decides what its Number means.
 type Kind uint8
 
 // The endpoints of links.
@@ -62,13 +62,12 @@ type Endpoint struct {
 	Number int
 }
 
-// ProcEnd returns the endpoint of a proc.
+// ProcEnd returns the endpoint that is the proc of a world rank.
 func ProcEnd(rank int) Endpoint { return Endpoint{KindProc, rank} }
 
-// AgentEnd returns the endpoint of a host's agent.
+// AgentEnd returns the endpoint that is the agent of a host rank.
 func AgentEnd(host int) Endpoint { return Endpoint{KindAgent, host} }
 
-// String names the endpoint.
 func (e Endpoint) String() string {
 	if e.Kind == KindServer {
 		return "server"

@@ -20,19 +20,19 @@ type stream struct {
 	ended      bool // the writer has ended it
 	endSeen    bool // the reader has seen it
 
-	// of packets
-	greeting []byte // the rest of it, before the packets
+	// The state of a stream of packets.
+	greeting []byte // what is left of the greeting, which comes before the packets
 	base     int64  // size of the greeting
 	head     [HeaderSize]byte
 	have     int
 	left     uint32        // bytes of the last packet's data that have yet to come
 	late     bool          // the packet began after its writer knew that the reader has finished
 	packets  queue[packet] // packets whose header was written and that were not read
-	readCRC  uint32        // for Read: of the packet that is being read
-	fini     bool          // written
+	readCRC  uint32        // for Read: the checksum so far of the packet that is being read
+	fini     bool          // PK_FINI was written
 	finiRead bool
-	ids      [2 * IdentitySize]byte // of the packet before
-	pair     *pair                  // of the packet before
+	ids      [2 * IdentitySize]byte // the identities in the last packet
+	pair     *pair                  // the pair of the last packet
 	source   bool                   // packets come from their source by this stream
 	last     bool                   // packets reach their destination by this stream
 

@@ -28,13 +28,13 @@ const (
 	RuleWiring       Rule = "wiring"
 )
 
-// SetNoLink is the Link of a violation that does not concern a link.
+// NoLink is the Link of a violation that does not concern a link.
 const NoLink = -1
 
 // Violation is the error of everything that a Checker finds.
 type Violation struct {
 	Rule     Rule
-	Link     int      // SetNoLink if it is about the job
+	Link     int      // NoLink if it is about the job
 	From, To Endpoint // direction, if Link is one
 	Offset   int64    // of the packet or command in the stream's bytes
 	Now      time.Duration
@@ -42,7 +42,6 @@ type Violation struct {
 	Text     string
 }
 
-// Error formats the whole violation in one line.
 func (v *Violation) Error() string {
 	s := fmt.Sprintf("check: %s: ", v.Rule)
 	if v.Link != NoLink {

@@ -89,7 +89,7 @@ func (b *BoxedEnd) NextFastBox() *link.EagerMessage {
 // BegunFastBox returns the same message: its data arrive with it.
 func (b *BoxedEnd) BegunFastBox() *link.EagerMessage { return b.NextFastBox() }
 
-// FastBoxData returns the data of the message.
+// FastBoxData implements link.FastBoxLink: the data are there at once.
 func (b *BoxedEnd) FastBoxData(m *link.EagerMessage, n uint32) []byte { return b.boxes.Content(m, n) }
 
 // FastBoxTaken releases the message, which is not needed any more.

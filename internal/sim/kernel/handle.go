@@ -42,7 +42,7 @@ type Bell struct {
 	rung   bool
 }
 
-// NewBell makes a Bell.
+// NewBell makes a Bell that is not readable, with a handle for Sets of this kernel.
 func (k *Kernel) NewBell() *Bell {
 	b := &Bell{bell: bell{k: k}}
 	b.number = k.handle(b)
@@ -52,7 +52,7 @@ func (k *Kernel) NewBell() *Bell {
 // FD returns the number by which a poll set identifies the Bell, as it would a file descriptor.
 func (b *Bell) FD() int { return b.number }
 
-// Wake makes the Bell readable.
+// Wake implements machine.Bell.
 func (b *Bell) Wake() {
 	b.rung = true
 	b.ring()

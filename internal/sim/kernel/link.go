@@ -107,13 +107,13 @@ func (k *Kernel) NewLink(spec LinkSpec, w Watcher) *Link {
 
 var endNames = [2]string{", end 0", ", end 1"}
 
-// Name returns the link's name.
+// Name returns the name in the LinkSpec, by which traces and errors know the link.
 func (l *Link) Name() string { return l.spec.Name }
 
 // Link returns the link that e is an end of.
 func (e *End) Link() *Link { return e.l }
 
-// Peer returns the other end.
+// Peer returns the end that receives what this one sends.
 func (e *End) Peer() *End { return e.peer }
 
 // OnReady makes the kernel call f soon after something may have become possible for e: something to
@@ -321,7 +321,7 @@ func (e *End) Arm(link.Interest) bool { return false }
 // Limits returns the link's capacity as Stream.
 func (e *End) Limits() link.Limits { return link.Limits{Stream: e.l.spec.Capacity} }
 
-// CloseSend ends this direction.
+// CloseSend ends this direction, unless it is broken. The peer sees the end after all bytes.
 func (e *End) CloseSend() error {
 	switch {
 	case e.closed:
@@ -420,7 +420,7 @@ func (l *Link) Over() bool { return l.cut || l.Ends[0].closed && l.Ends[1].close
 // Open reports whether e can still send.
 func (e *End) Open() bool { return !e.closed && !e.ended && e.broken == nil }
 
-// Ready reports whether one of the interests in want holds.
+// Ready reports whether e is ready for one of the interests in want, as a Set would find.
 func (e *End) Ready(want link.Interest) bool {
 	return want&link.Readable != 0 && e.readable() || want&link.Writable != 0 && e.writable()
 }

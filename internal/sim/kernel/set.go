@@ -29,14 +29,14 @@ type member struct {
 // spurious is the probability that a sleep ends for no reason.
 const spurious = 0.02
 
-// NewSet creates a set of the task.
+// NewSet makes a set in which only this task may wait.
 func (t *Task) NewSet() *Set { return &Set{t: t} }
 
 func (s *Set) find(handle int) int {
 	return slices.IndexFunc(s.members, func(m member) bool { return m.id == handle })
 }
 
-// Add adds the end with that handle to the set.
+// Add implements machine.Set. It fails for handles that the kernel does not know, or the set has.
 func (s *Set) Add(handle int, key uint32, want link.Interest) error {
 	if handle < 0 || handle >= len(s.t.k.handles) || s.find(handle) >= 0 {
 		return fmt.Errorf("kernel: set of %s: cannot add handle %d", s.t.Name, handle)
@@ -57,7 +57,7 @@ func (s *Set) Modify(handle int, key uint32, want link.Interest) error {
 	return nil
 }
 
-// Remove removes an end from the set.
+// Remove implements machine.Set.
 func (s *Set) Remove(handle int) error {
 	i := s.find(handle)
 	if i < 0 {
@@ -116,7 +116,7 @@ func (s *Set) Wake() {
 // Clear undoes Wake.
 func (s *Set) Clear() { s.wake = false }
 
-// Close releases the set.
+// Close implements machine.Set: the task is no longer woken by the ends in the set.
 func (s *Set) Close() error {
 	s.closed = true
 	for _, m := range s.members {

@@ -14,5 +14,5 @@ import (
 //go:embed faults.txt
 var faults string
 
-// All returns the list.
+// All returns the faults of faults.txt, in its order.
 func All() ([]mutant.Mutant, error) { return mutant.Parse(faults) }

@@ -122,5 +122,5 @@ func (m *meter) Cut(*kernel.Link) {}
 // Crashed does not happen here.
 func (m *meter) Crashed(job.Endpoint) {}
 
-// Fault returns nil.
+// Fault returns nil: the meter measures, and judges nothing.
 func (m *meter) Fault() error { return nil }

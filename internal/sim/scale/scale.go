@@ -157,7 +157,7 @@ func Run(clients, hosts, procs int, progress func(string)) (Report, error) {
 	return r, errors.Join(append(res.Sites(), res.Err, res.Server())...)
 }
 
-// heap returns the heap and the stacks that are in use, in bytes.
+// heap collects garbage and returns how many bytes of the heap and of stacks are in use then.
 func heap() (inUse, stacks int) {
 	runtime.GC()
 	runtime.GC() // pools are emptied by the second collection

@@ -10,7 +10,7 @@ import (
 // leaving out bits and setting bits to 0, so zeros must give the simplest result.
 type Draws struct{ T *rapid.T }
 
-// Bit is a draw of one bit.
+// Bit draws one bit. It is the only draw, so that rapid can make all decisions smaller alike.
 var Bit = rapid.Bool()
 
 // IntN returns a number below n, all with about the same probability. The number of bits that it
@@ -42,7 +42,7 @@ func (d *Draws) OneIn(n int) bool { return d.IntN(n) == n-1 }
 // Between returns a number from lo to hi, both included.
 func (d *Draws) Between(lo, hi int) int { return lo + d.IntN(max(hi-lo, 0)+1) }
 
-// Pick returns one of some values.
+// Pick returns one of some values; the simplest one should be the first.
 func Pick[V any](d *Draws, of ...V) V { return of[d.IntN(len(of))] }
 
 // Shuffle is like that of math/rand.

@@ -63,7 +63,6 @@ var kinds = [...]kindOf{
 		func(p mpi.Pair[float64]) (float64, int32) { return p.Value, p.Index }),
 }
 
-// String returns the kind's name in a program.
 func (k Kind) String() string { return kinds[k].name }
 
 // Size returns the number of bytes of an element.

@@ -129,25 +129,18 @@ var (
 	}
 )
 
-// String returns the mode's name in a program.
 func (m Mode) String() string { return modeNames[m] }
 
-// String returns the name in a program.
 func (b ReceiveBy) String() string { return byNames[b] }
 
-// String returns the name in a program.
 func (h CompleteBy) String() string { return howNames[h] }
 
-// String returns the name in a program.
 func (l SpawnFailure) String() string { return lackNames[l] }
 
-// String returns the name in a program.
 func (n NullCall) String() string { return nullNames[n] }
 
-// String returns the name in a program.
 func (c Call) String() string { return callNames[c] }
 
-// String returns the name in a program.
 func (o Op) String() string { return opNames[o] }
 
 func (c Call) rooted() bool {

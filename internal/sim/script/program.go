@@ -306,7 +306,7 @@ func (p *Program) worlds() []int {
 	return p.Worlds
 }
 
-// WorldOf returns the world of a proc.
+// WorldOf returns the number of the world of a proc, whose number counts the procs of all worlds.
 func (p *Program) WorldOf(proc int) (world int) {
 	for ; world < len(p.Worlds)-1 && proc >= p.Worlds[world]; world++ {
 		proc -= p.Worlds[world]

@@ -82,7 +82,6 @@ type procsLine struct {
 // asLong is the Cap of a Message in its line if it is the same as Len.
 const asLong = -1
 
-// String returns the message's line in a program.
 func (m *Message) String() string {
 	c := *m
 	if c.Cap == c.Len {
@@ -146,7 +145,6 @@ func (p *Program) line(verb string, words []string) error {
 // String returns the request as it appears in steps: s or r and the message.
 func (q Req) String() string { return [...]string{"s", "r"}[q.Side] + strconv.Itoa(q.Msg) }
 
-// UnmarshalText parses the output of String.
 func (q *Req) UnmarshalText(text []byte) (err error) {
 	side, msg := text[:min(1, len(text))], text[min(1, len(text)):]
 	i := slices.Index([]string{"s", "r"}, string(side))
@@ -166,22 +164,16 @@ func set[T ~uint8](v *T, names []string, name []byte) error {
 	return nil
 }
 
-// UnmarshalText sets the mode by its name.
 func (m *Mode) UnmarshalText(name []byte) error { return set(m, modeNames, name) }
 
-// UnmarshalText sets the way of receiving by its name.
 func (b *ReceiveBy) UnmarshalText(name []byte) error { return set(b, byNames, name) }
 
-// UnmarshalText sets the call by its name.
 func (n *NullCall) UnmarshalText(name []byte) error { return set(n, nullNames, name) }
 
-// UnmarshalText sets the operation by its name.
 func (o *Op) UnmarshalText(name []byte) error { return set(o, opNames, name) }
 
-// UnmarshalText sets the failure by its name.
 func (l *SpawnFailure) UnmarshalText(name []byte) error { return set(l, lackNames, name) }
 
-// UnmarshalText sets the kind by its name.
 func (k *Kind) UnmarshalText(name []byte) error {
 	names := make([]string, len(kinds))
 	for i := range kinds {

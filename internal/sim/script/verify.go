@@ -232,7 +232,6 @@ func (d *Delivery) against(m *Message, source int) error {
 	return nil
 }
 
-// String is the delivery's status.
 func (d *Delivery) String() string {
 	cut := ""
 	if d.Truncated {

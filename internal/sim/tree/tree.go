@@ -45,7 +45,7 @@ type Owner interface {
 	ParentNotFound(host int)
 }
 
-// Config describes a tree.
+// Config is what a tree of hosts is like, and whom it reports to.
 type Config struct {
 	Kernel        *kernel.Kernel
 	Shape         membership.Tree

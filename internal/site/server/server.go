@@ -26,7 +26,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
-// Server is the server of a job.
+// Server is the job's server inside a node or a launcher.
 type Server struct {
 	job     *config.Job
 	address netip.AddrPort
@@ -67,7 +67,7 @@ func Serve(job *config.Job, site config.Site, log hclog.Logger) (*Server, error)
 	return ServeFor(NoClient, job, site, log)
 }
 
-// NoClient is for a launcher, which is no client of its server.
+// NoClient is the client rank of a launcher, which runs a server but is no client of it.
 const NoClient wire.ClientRank = -1
 
 // ServeFor is Serve in the node of client self, which is not named in the lists of clients that are

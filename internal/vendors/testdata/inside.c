@@ -1,6 +1,6 @@
-/* A transport whose connections live in the process: what is in its sockets are other bytes than those
- * of the links, so that none can be handed over. It ends the process when the library does not do with
- * a connection what impi_plugin.h says. */
+/* A transport whose connections live in the process: what is in its sockets are other bytes than
+ * those of the links, so that none can be handed over. It ends the process when the library does
+ * not do with a connection what impi_plugin.h says. */
 #include <impi_plugin.h>
 
 #include <errno.h>

@@ -15,7 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/wan/tun"
 )
 
-// Options describe an area.
+// Options say how many sites an area has, and what the lines between them are like.
 type Options struct {
 	Sites int
 	// Rails is the number of devices and addresses of each site, each with a line of its own to the
@@ -79,7 +79,7 @@ func New(t netns.TB, o Options) *Area {
 	return a
 }
 
-// Address returns the address of a site on a rail.
+// Address returns the IPv4 address of a site on a rail, both counted from 0.
 func Address(site, rail int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 78, byte(rail), byte(site + 1)})
 }

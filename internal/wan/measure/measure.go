@@ -61,7 +61,7 @@ type Cell struct {
 	Why    string    `json:"why,omitempty"`
 }
 
-// Row is a network.
+// Row is the network of a row of the tables.
 type Row struct {
 	RTT  time.Duration `json:"rtt_ns"`
 	Loss float64       `json:"loss"`
@@ -114,7 +114,7 @@ var columns = []column{
 	{"Open MPI", other(openMPI).pair, both},
 }
 
-// Columns returns the names of what can be measured.
+// Columns returns the names of the columns, in their order, by which Options choose some.
 func Columns() (names []string) {
 	for _, c := range columns {
 		names = append(names, c.name)

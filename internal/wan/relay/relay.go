@@ -135,7 +135,7 @@ func start(there, back wan.Shape, seed uint64) (r *Relay, ctx context.Context, e
 	return r, ctx, nil
 }
 
-// Address returns the address at which the relay listens.
+// Address returns where the relay listens, as ip:port; what arrives there goes by the line.
 func (r *Relay) Address() string { return r.address }
 
 // Counts returns the counts of what was sent to the address, and back. For TCP they count the

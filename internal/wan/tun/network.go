@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MTU is the MTU of Ethernet.
+// MTU is the default of Options.MTU in bytes, that of Ethernet.
 const MTU = 1500
 
 // Network is a set of lines between ports, one for each pair and direction.
@@ -247,7 +247,7 @@ func (n *Network) destination(data []byte) (to int, ok bool) {
 // classes are the sizes of memory of datagrams.
 var classes = [...]int{256, 2048, 16 << 10, headSize + maxPacket}
 
-// take returns a datagram with a copy of data.
+// take returns a datagram with a copy of data, for release to take back.
 func (n *Network) take(data []byte) *datagram {
 	class := 0
 	for classes[class] < len(data) {

@@ -55,7 +55,7 @@ var ofOthers = []struct {
 	{"sched_setattr", unix.SYS_SCHED_SETATTR, 0, atArg0},
 }
 
-// ioprioProcess is IOPRIO_WHO_PROCESS.
+// ioprioProcess is the kernel's IOPRIO_WHO_PROCESS, which package unix does not have.
 const ioprioProcess = 1
 
 // Namespaces that clone and unshare create, by their flags. The flag of the time namespace lies in

@@ -71,8 +71,8 @@ func program(namespace bool) []bpf.Instruction {
 	for _, number := range slices.Sorted(maps.Values(missing)) {
 		list = append(list, unless(bpf.JumpEqual, uint32(number), 1), unknown)
 	}
-	// Others' limits, also those of their processor time, which end them. A number of a process that
-	// is not 0 may be this one's own; libraries write 0 for that. Without a new limit it is a query.
+	// Setting limits of other processes is denied: a limit of processor time would end them.
+	// Process 0 is the caller, and libraries write it so. A call without a new limit is a query.
 	list = append(list, unless(bpf.JumpEqual, unix.SYS_PRLIMIT64, 8), load(atArg0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 5},
 		load(atArg2), bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 2}, load(atArg2+upper), bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, forbid, pass)
 	for _, c := range ofOthers {

@@ -1,6 +1,6 @@
 package link
 
-// Len returns the number of bytes in a batch.
+// Len returns the number of bytes in all slices of a batch.
 func Len(batch [][]byte) int {
 	n := 0
 	for _, b := range batch {

@@ -188,7 +188,7 @@ type fastBox struct {
 // FastBoxPage is the memory of the fast-box messages of one direction.
 type FastBoxPage [FastBoxCount]fastBox
 
-// FastBoxPageSize is the size of a FastBoxPage.
+// FastBoxPageSize is the size in bytes of a FastBoxPage, which FastBoxPageAt needs.
 const FastBoxPageSize = int(unsafe.Sizeof(FastBoxPage{}))
 
 // FastBoxPageAt returns the page at the start of b, which must be aligned to 8 bytes.

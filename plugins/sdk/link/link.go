@@ -59,7 +59,8 @@ type Link interface {
 	Close() error
 }
 
-// NoHandle is the Handle of a link that has no descriptor.
+// NoHandle is the Handle of a link that has no descriptor: nothing can sleep until it is ready, so
+// that it has to be polled.
 const NoHandle = -1
 
 // Interest is a set of conditions that a sleeper waits for.

@@ -17,7 +17,6 @@ type SilentError struct {
 	For  time.Duration // time that the peer had for an answer; 0: not known
 }
 
-// Error returns a text with the peer and the time.
 func (e *SilentError) Error() string {
 	return fmt.Sprintf("nothing was heard from %s%s: %v", e.Peer, e.Time(), ErrSilent)
 }

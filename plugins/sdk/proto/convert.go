@@ -57,7 +57,8 @@ func FromConfigureError(err error) *Error {
 	return out
 }
 
-// ConfigureError is the reverse of FromConfigureError.
+// ConfigureError is the reverse of FromConfigureError: it joins a *transports.SettingError for each
+// entry. It returns nil for a nil e.
 func (e *Error) ConfigureError() error {
 	if e == nil {
 		return nil
@@ -157,7 +158,7 @@ func FromSchema(schema []transports.Setting) ([]*Setting, error) {
 	return out, nil
 }
 
-// ToSchema is the reverse of FromSchema.
+// ToSchema is the reverse of FromSchema. What comes from a plugin is converted as it is, unchecked.
 func ToSchema(schema []*Setting) []transports.Setting {
 	out := make([]transports.Setting, len(schema))
 	for i, s := range schema {
@@ -181,7 +182,8 @@ func FromCapabilities(c transports.Capabilities) *CapabilitiesResponse {
 	return out
 }
 
-// ToCapabilities is the reverse of FromCapabilities.
+// ToCapabilities is the reverse of FromCapabilities. It keeps planes and features that it does not
+// know.
 func ToCapabilities(c *CapabilitiesResponse) transports.Capabilities {
 	out := transports.Capabilities{Reach: transports.Reach(c.GetReach())}
 	for _, p := range c.GetDataPlanes() {

@@ -35,7 +35,6 @@ type Error struct {
 	Cause     error  // nil if the error came from a plugin
 }
 
-// Error returns a text with the transport, the call, the address and the reason.
 func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s %s: %s (%s)", e.Transport, e.Op, e.Address, e.Reason, e.Code)
 }
@@ -55,5 +54,4 @@ type SettingError struct {
 	Remedy  string // what to write instead
 }
 
-// Error returns the setting's name, its problem and the remedy.
 func (e *SettingError) Error() string { return fmt.Sprintf("%s: %s; %s", e.Name, e.Problem, e.Remedy) }

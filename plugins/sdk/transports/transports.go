@@ -110,7 +110,7 @@ type Relayed interface {
 	Detach() (fds []int, side int, err error)
 }
 
-// Info identifies a transport.
+// Info says what a transport is called, in job files and in messages, and who has made it.
 type Info struct {
 	Name    string // as in the config: lower case, [a-z][a-z0-9-]*
 	Version string
@@ -141,7 +141,7 @@ type Capabilities struct {
 	Reach      Reach
 }
 
-// Has reports whether f is among the features.
+// Has reports whether the transport has declared a feature.
 func (c Capabilities) Has(f Feature) bool {
 	return slices.Contains(c.Features, f)
 }

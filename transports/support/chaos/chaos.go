@@ -137,7 +137,7 @@ func (t *Transport) Listen(ctx context.Context, at transports.ListenSpec) (trans
 	return &listener{Listener: ln, t: t, now: now}, nil
 }
 
-// Dial makes a link that is disturbed.
+// Dial dials by the inner transport, and disturbs the link that it gets, as Configure has set it.
 func (t *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	now := t.chosen()
 	l, err := now.of.Dial(ctx, to)

@@ -256,7 +256,6 @@ func (d *disturbed) fail(err error) {
 	close(d.gone)
 }
 
-// SetDeadline sets both deadlines.
 func (d *disturbed) SetDeadline(t time.Time) error {
 	return errors.Join(d.SetReadDeadline(t), d.SetWriteDeadline(t))
 }

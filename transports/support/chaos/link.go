@@ -52,7 +52,7 @@ func newBlocking(l link.Link) (*blocking, error) {
 	return b, nil
 }
 
-// Read waits for bytes.
+// Read waits for bytes, the end or the deadline.
 func (b *blocking) Read(p []byte) (n int, err error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -125,7 +125,6 @@ func (b *blocking) CloseWrite() error {
 	return b.l.CloseSend()
 }
 
-// Close closes the link.
 func (b *blocking) Close() error {
 	return errors.Join(b.l.Close(), b.bell.Close())
 }
@@ -152,10 +151,8 @@ func (b *blocking) Break() {
 	_ = b.l.Close()
 }
 
-// LocalAddr returns a placeholder.
 func (b *blocking) LocalAddr() net.Addr { return address{} }
 
-// RemoteAddr returns a placeholder.
 func (b *blocking) RemoteAddr() net.Addr { return address{} }
 
 type address struct{}

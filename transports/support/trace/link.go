@@ -101,7 +101,7 @@ func (t *traced) Recv(batch [][]byte) (int, error) {
 	return n, err
 }
 
-// CloseSend closes the direction, and traces that.
+// CloseSend ends this side's stream, and adds that to the trace.
 func (t *traced) CloseSend() error {
 	err := t.Link.CloseSend()
 	if err == nil {

@@ -19,7 +19,6 @@ type Step struct {
 // NoStep is the number of the begin and the end of a procedure.
 const NoStep = -1
 
-// String returns the step as a line of text.
 func (s Step) String() string {
 	if s.Number == NoStep {
 		return s.Procedure + ": " + s.Text

@@ -1,4 +1,5 @@
-// What cgo makes for the C code of cmd/libmpi, where it is compiled without Go: each call of Go is counted.
+// What cgo makes for the C code of cmd/libmpi, where it is compiled without Go: each call of Go is
+// counted.
 
 #ifndef ALONE_CGO_EXPORT_H
 #define ALONE_CGO_EXPORT_H

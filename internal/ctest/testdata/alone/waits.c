@@ -1,5 +1,5 @@
-// What C does with the MPI of its site, in the world of world.h: how it waits, receives, sends, and does collective
-// operations, and what it leaves to Go.
+// What C does with the MPI of its site, in the world of world.h: how it waits, receives, sends, and
+// does collective operations, and what it leaves to Go.
 
 #include "world.h"
 
@@ -25,7 +25,8 @@ static void test_patience(void)
 	receive_eight();
 	CHECK(went == 1 && !strcmp(went_to, "abiRecv"));
 	uint64_t waited = now - 1000 * US;
-	CHECK(waited >= PATIENCE && waited < PATIENCE + 60 * US); // it looks at the clock when it yields, after up to 512 looks
+	// the wait looks at the clock when it yields, after up to 512 looks
+	CHECK(waited >= PATIENCE && waited < PATIENCE + 60 * US);
 	CHECK(x->carried == (uint32_t)yields + 1 && x->polls == POLLS_MAX);
 
 	begin_test("nothing comes, and the core is not to be offered");
@@ -159,7 +160,8 @@ static void test_long_receive(void)
 	begin_test("the library fails while C tests");
 	MPI_Irecv(theirs, LONG_BYTES, MPI_BYTE, YOU, TAG, MPI_COMM_WORLD, &known_words.request[0]);
 	long_comes();
-	MPI_Irecv(mine, 8, MPI_BYTE, YOU, TAG + 9, MPI_COMM_WORLD, &known_words.request[1]); // has the messages looked at
+	// this receive makes C look at the messages
+	MPI_Irecv(mine, 8, MPI_BYTE, YOU, TAG + 9, MPI_COMM_WORLD, &known_words.request[1]);
 	ends_with = MPI_ERR_OTHER;
 	for (int i = 0; i < 3; i++) {
 		MPI_Test(&known_words.request[0], &known_words.flag, STATUS);
@@ -231,7 +233,8 @@ static void test_many(void)
 	at_pump = 20, on_pump = more_come;
 	over_after[10] = 60;
 	CHECK(MPI_Wait(&q[3], &known_words.status[3]) == MPI_SUCCESS && went == 0 && is_status(3, TAG, LONG_BYTES) && q[3] == MPI_REQUEST_NULL);
-	CHECK(fetches == 2 && fetched[0].to == theirs + 300000 && fetched[1].to == theirs + 200000 && fetched[1].bytes == LONG_BYTES + 1); // begun meanwhile
+	// the second fetch has begun meanwhile
+	CHECK(fetches == 2 && fetched[0].to == theirs + 300000 && fetched[1].to == theirs + 200000 && fetched[1].bytes == LONG_BYTES + 1);
 	CHECK(x->moves.first == 2 && x->moves.last == 2 && x->first == 0 && x->last == 0 && x->table[1].state == DONE);
 	CHECK(MPI_Waitall(2, &q[1], &known_words.status[1]) == MPI_SUCCESS && went == 0 && is_status(1, TAG + 2, 8) && is_status(2, TAG + 1, LONG_BYTES + 1));
 	comes(LONG_BYTES, TAG + 3);
@@ -252,7 +255,7 @@ static void test_many(void)
 		MPI_Irecv(theirs + i * 100000, 100000, MPI_BYTE, YOU, TAG, MPI_COMM_WORLD, &q[i]);
 		long_comes();
 	}
-	MPI_Irecv(mine, 8, MPI_BYTE, YOU, TAG + 9, MPI_COMM_WORLD, &q[3]); // has the messages looked at
+	MPI_Irecv(mine, 8, MPI_BYTE, YOU, TAG + 9, MPI_COMM_WORLD, &q[3]); // makes C look at the messages
 	over_after[10] = over_after[12] = 1000;
 	CHECK(fetches == 3);
 	for (int i = 1; i >= 0; i--) { // the second, and the first, which is not over

@@ -1,6 +1,6 @@
-// The C code by which a proc uses the MPI of its site, compiled without Go: its clock, the yields of its core, that
-// MPI's carrier and the functions of Go are those here, so that a test can say how often C looks before it does what.
-// Each test begins with begin_test.
+// The C code by which a proc uses the MPI of its site, compiled without Go: its clock, the yields
+// of its core, that MPI's carrier and the functions of Go are those here, so that a test can say
+// how often C looks before it does what. Each test begins with begin_test.
 
 #include <sched.h>
 #include <stdio.h>
@@ -34,8 +34,9 @@ static char order[64]; // of lends, fetches and calls of Go
 
 static void note(char what) { order[strlen(order) < sizeof order - 1 ? strlen(order) : 0] = what; }
 
-// What happens next. on_pump is called by the pump with number at_pump, put has room from that with number puts_from
-// on, and over_after says for each number how many tests find it not over: < 0 all.
+// What happens next. on_pump is called by the pump with number at_pump, put has room from that with
+// number puts_from on, and over_after says for each number how many tests find it not over: < 0
+// all.
 static uint64_t yield_takes;
 static int at_pump;
 static void (*on_pump)(void), (*on_hear)(void);
@@ -195,7 +196,8 @@ static void begin_test(const char *name)
 	memset(theirs, 0, sizeof theirs);
 }
 
-// The other one's next message: of n bytes, which are all n & 127, behind so many bytes of the stream.
+// The other one's next message: of n bytes, which are all n & 127, behind so many bytes of the
+// stream.
 static void comes_behind(uint32_t n, int tag, uint64_t stream)
 {
 	struct place *p = &ins[come % FASTBOXES];

@@ -1,4 +1,5 @@
-/* Does not compile if abi.h differs from PMIx's header, or library.c calls what PMIx declares otherwise. */
+/* Does not compile if abi.h differs from PMIx's header, or library.c calls what PMIx declares
+ * otherwise. */
 #include <pmix.h>
 
 #include "../abi.h"

@@ -100,8 +100,8 @@ func (m *Model) full(name Name) bool {
 	return m.Room > 0 && (scope >= m.Room || total >= 2*m.Room)
 }
 
-// reconnect has a node connect to a server again, that of a job or, for -1, the one of all, and
-// publish again what it has published there.
+// reconnect has a node connect to a server again, and publish again the names that it had there.
+// server is the job whose server it is, or -1 for the server that all jobs share.
 func (m *Model) reconnect(n *node, server int) {
 	for _, name := range slices.SortedFunc(maps.Keys(n.mine), order) {
 		if name.Job == server && m.enter(n, name, n.mine[name], true) != mpierr.Success {
@@ -135,7 +135,8 @@ func (m *Model) remove(n *node, name Name) mpi.Class {
 	return mpierr.Success
 }
 
-// Lookup returns the port of a name, or the class of the failure.
+// Lookup returns the port of a name, or the class of the error that the program must get. lost says
+// that the connection breaks before the answer.
 func (m *Model) Lookup(by Requester, name Name, lost bool) (port string, class mpi.Class) {
 	n := m.node(by)
 	if n.cut {

@@ -1,4 +1,5 @@
-/* The program of package pair, line by line, for other MPIs: latency SECONDS, or stream OMIT SECONDS. */
+/* The program of package pair, line by line, for other MPIs: latency SECONDS, or stream OMIT
+ * SECONDS. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -25,7 +25,7 @@ const (
 	version = 1
 )
 
-// Kind is the kind of a record.
+// Kind is what a record carries. There is one kind so far.
 type Kind uint16
 
 // The kinds.

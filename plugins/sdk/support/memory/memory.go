@@ -47,7 +47,7 @@ func (m *Transport) Listen(_ context.Context, at transports.ListenSpec) (transpo
 	return l, nil
 }
 
-// Dial implements transports.Transport.
+// Dial implements transports.Transport. It fails if nothing listens at the address.
 func (m *Transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
 	fail := func(code transports.Code, err error) (link.Link, error) {
 		return nil, &transports.Error{Transport: "memory", Op: "dial", Address: to.Address, Code: code, Reason: err.Error(), Cause: err}
@@ -94,7 +94,6 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 // Address implements transports.Listener.
 func (l *listener) Address() string { return l.name }
 
-// Close implements transports.Listener.
 func (l *listener) Close() error {
 	l.close.Do(func() {
 		l.m.mu.Lock()

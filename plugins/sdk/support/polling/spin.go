@@ -132,7 +132,7 @@ func (s *Spinner) ask() {
 
 // retry offers the core now and then to find out whether other threads still compute: waits that
 // end at their first polls would never notice, and a waiter that nobody wakes looks seldom while it
-// believes so.
+// believes that they do.
 func (s *Spinner) retry() {
 	if s.begun++; s.begun%retryEvery == 0 && yieldTime() <= s.shared {
 		s.score = scoreOversubscribed - 1

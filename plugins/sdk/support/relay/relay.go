@@ -15,7 +15,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// Link is a link that a plugin relays.
+// Link is the proc's side of a link whose bytes a plugin passes on. It implements
+// transports.Relayed.
 type Link struct {
 	end    atomic.Pointer[end] // nil after Close, so that its memory can be freed
 	limits link.Limits
@@ -95,7 +96,7 @@ func (l *Link) Send(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
-// Recv returns the bytes that have arrived.
+// Recv implements link.Link. An end of stream that the peer has not sent is link.ErrBroken.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	e := l.end.Load()
 	if e == nil {

@@ -105,7 +105,7 @@ func (l *Link) Fill(n int) {
 	}
 }
 
-// window is n bytes of a ring from an offset on.
+// window returns the n bytes of a ring from an offset on: in two parts if they go beyond its end.
 func window(data []byte, at, n uint64) (first, second []byte) {
 	first = data[at:]
 	if uint64(len(first)) >= n {

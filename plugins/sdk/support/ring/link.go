@@ -145,7 +145,7 @@ func (l *Link) wakeReader() {
 	l.ring()
 }
 
-// Recv copies the bytes that are in the ring.
+// Recv implements link.Link. It copies what is in the ring, as far as there is room in batch.
 func (l *Link) Recv(batch [][]byte) (int, error) {
 	if l.closed.Load() {
 		return 0, link.ErrClosed

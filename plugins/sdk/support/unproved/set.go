@@ -21,7 +21,7 @@ type waiting[ID comparable] struct {
 	from Source
 }
 
-// NewSet makes an empty set.
+// NewSet makes a Set of no connections, which Enter keeps within l.
 func NewSet[ID comparable](l Limits) *Set[ID] {
 	return &Set[ID]{limits: l, count: make(map[Source]int)}
 }

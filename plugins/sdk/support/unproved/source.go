@@ -35,7 +35,6 @@ func FromAddr(a interface{ String() string }) Source {
 	return From(p.Addr())
 }
 
-// String names the source in a sentence.
 func (s Source) String() string {
 	switch {
 	case !s.net.IsValid():

@@ -34,7 +34,7 @@ type framed struct {
 	closed bool // CloseWrite was called
 }
 
-// Read returns bytes of one frame.
+// Read returns bytes of one frame only, and io.EOF after the frame of length 0.
 func (f *framed) Read(b []byte) (int, error) {
 	switch {
 	case f.ended:
@@ -79,7 +79,7 @@ func cut(err error) error {
 	return err
 }
 
-// Write sends b in frames.
+// Write sends b in frames of at most maxFrame bytes. Several goroutines may call it.
 func (f *framed) Write(b []byte) (n int, err error) {
 	f.write.Lock()
 	defer f.write.Unlock()

@@ -150,7 +150,7 @@ func (l *Link) Arm(want link.Interest) bool {
 	return err != nil || u.Arm(want)
 }
 
-// Limits returns the limits of a ring.
+// Limits implements link.Link. The bytes go through a ring of this size, whatever is behind it.
 func (l *Link) Limits() link.Limits { return link.Limits{Stream: ring.DefaultSize, Memory: true} }
 
 // CloseSend ends this side's bytes.

@@ -74,7 +74,7 @@ func newRingSide(region, sock int) (*ringSide, error) {
 	return s, nil
 }
 
-// Outward writes what is in the ring to w.
+// Outward writes to w what comes into the ring, until the other side ends its stream.
 func (s *ringSide) Outward(w io.Writer) error {
 	for {
 		first, _, err := s.l.Bytes()

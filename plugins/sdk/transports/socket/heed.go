@@ -80,13 +80,13 @@ func (h *heard) hear(limit time.Duration) {
 	})
 }
 
-// Read reads from the connection.
+// Read is that of the connection, but explains the error if the peer has been silent for too long.
 func (h *heard) Read(b []byte) (int, error) {
 	n, err := h.TCPConn.Read(b)
 	return n, h.explain(err)
 }
 
-// Write writes to the connection.
+// Write is that of the connection, but explains the error if the peer has been silent for too long.
 func (h *heard) Write(b []byte) (int, error) {
 	n, err := h.TCPConn.Write(b)
 	return n, h.explain(err)
@@ -102,7 +102,7 @@ func (h *heard) explain(err error) error {
 // NetConn returns the wrapped connection.
 func (h *heard) NetConn() net.Conn { return h.TCPConn }
 
-// Close closes the connection.
+// Close closes the connection, whose silence nobody watches any more.
 func (h *heard) Close() error {
 	h.close.Do(func() { watched.drop(h) })
 	return h.TCPConn.Close()

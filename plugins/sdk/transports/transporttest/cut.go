@@ -63,7 +63,7 @@ func (r relayed) Accept(ctx context.Context) (l link.Link, err error) {
 	return l, err
 }
 
-// sendOn sends until the link reports an error, which it has to.
+// sendOn sends until the link reports an error, and fails if it takes a mebibyte without one.
 func (e *env) sendOn(l link.Link) error {
 	p, w := pattern{}, e.waiter()
 	for sent := 0; sent < 1<<20; {

@@ -234,7 +234,8 @@ int main(void) {
 	size_t piece = 9000;
 	for (size_t at = 0, i = 0; at < n; at += piece, i++) {
 		size_t k = n - at < piece ? n - at : piece;
-		if (i % 2 && atomic_load_explicit(TAKES(&out), memory_order_acquire)) /* the other side may say so late */
+		/* the other side may set TAKES late */
+		if (i % 2 && atomic_load_explicit(TAKES(&out), memory_order_acquire))
 			lend(all + at, k);
 		else
 			copy_out(all + at, k);
