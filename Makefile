@@ -109,6 +109,8 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 	cp cmd/impicc/impi.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	for p in $(DOCUMENTED); do if test -x $(BIN)/$$p; then $(BIN)/$$p completion install $(DESTDIR)$(PREFIX)/share || exit 1; fi; done
 	for u in internal/packaging/*.service; do sed 's|/opt/impi/bin/|$(PREFIX)/bin/|' "$$u" >"$(DESTDIR)$(PREFIX)/lib/systemd/system/$${u##*/}" || exit 1; done
+	@mkdir -p $(DESTDIR)$(PREFIX)/lib/sysusers.d
+	cp internal/packaging/impi.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/impi.conf
 	cp docs/grafana.json internal/packaging/names.env $(DESTDIR)$(PREFIX)/share/impi/
 	@for d in plugins/c examples/plugins/python/src; do mkdir -p $(DESTDIR)$(PREFIX)/share/impi/sdk/$$d; done
 	cp plugins/c/*.[ch] plugins/c/Makefile $(DESTDIR)$(PREFIX)/share/impi/sdk/plugins/c/
@@ -121,6 +123,8 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 PACKAGES ?= out/packages
 STAGE ?= $(PACKAGES)/stage
 KINDS ?= deb rpm
+# Whom packages name as their maintainer: who makes some for others writes himself here.
+MAINTAINER ?= impi developers <openimpi@users.noreply.github.com>
 
 # What programs and library are made of, for tools that look for known faults. Neither the time nor a
 # random number is in it, so that two of one commit are the same.
@@ -138,7 +142,7 @@ package: stage ## make packages for Debian and RPM in out/
 stage:
 	@rm -rf $(STAGE); mkdir -p $(STAGE)
 	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(STAGE)) PREFIX=/opt/impi
-	@mkdir -p $(STAGE)/usr/lib; mv $(STAGE)/opt/impi/lib/systemd $(STAGE)/usr/lib/
+	@mkdir -p $(STAGE)/usr/lib; mv $(STAGE)/opt/impi/lib/systemd $(STAGE)/opt/impi/lib/sysusers.d $(STAGE)/usr/lib/
 	@mv $(STAGE)/opt/impi/share/impi/names.env $(STAGE)/
 	$(SBOM) -output $(STAGE)/opt/impi/share/doc/impi/impi.cdx.json .
 	@find $(STAGE)/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
@@ -147,7 +151,7 @@ pack:
 	@mkdir -p $(PACKAGES)
 	@libc=$$(find $(STAGE)/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec objdump -p {} + 2>/dev/null | grep -o 'GLIBC_[0-9.]*' | sort -Vu | tail -1); \
 	for kind in $(KINDS); do \
-		LIBC=$${libc#GLIBC_} STAGE=$(STAGE) VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
+		LIBC=$${libc#GLIBC_} MAINTAINER="$(MAINTAINER)" STAGE=$(STAGE) VERSION=$(or $(VERSION),$$($(GO) run ./internal/version/print)) ARCH=$$($(GO) env GOARCH) \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) \
 		$(GO) tool -modfile=package.mod nfpm package --config internal/packaging/nfpm.yaml --packager $$kind --target $(PACKAGES) || exit 1; \
 	done

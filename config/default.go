@@ -216,70 +216,85 @@ func (s Site) usualTransports() []string {
 	return names
 }
 
-// Records are what the flags of a job without a file say of metrics and of files that it leaves.
-// What is empty is not wanted.
-type Records struct {
-	Metrics string // address with a port, as listen of a metrics block
-	Report  string // absolute path, as that of a report block
-	Calls   string // absolute path, as calls of a trace block
+// Said is what a flag or a variable says of a job without a file. An empty value says nothing.
+type Said struct {
+	Value string
+	By    string // the flag or the variable, which errors and warnings name
 }
 
-// Record makes a job without a file serve metrics and leave files. Errors name the flag. What is at
-// the files' places is for CheckRecords, at the machines that write them.
+// Records are what a job without a file is told about the ports that it listens at, about metrics
+// and traces, and about files that it leaves.
+type Records struct {
+	Ports   Said // a range, as ports of a job file
+	Metrics Said // address with a port, as listen of a metrics block
+	Report  Said // absolute path, as that of a report block
+	Calls   Said // absolute path, as calls of a trace block
+	OTLP    Said // URL, as otlp of a trace block
+}
+
+// Record makes a job without a file listen within ports, serve metrics, send traces and leave
+// files. What is at the files' places is for CheckRecords, at the machines that write them.
 func (j *Job) Record(r Records) error {
 	s := &j.Sites[0]
-	if r.Metrics != "" {
-		at, err := netip.ParseAddrPort(r.Metrics)
-		if err != nil || at.Addr().Zone() != "" || at.Addr().IsMulticast() {
-			return fmt.Errorf(`-metrics %q is no IP address with a port: write 127.0.0.1:9464, or 0.0.0.0:9464 for all addresses of the machine`, r.Metrics)
+	if in := r.Ports; in.Value != "" {
+		ports, ok := ParsePorts(in.Value)
+		if !ok {
+			return fmt.Errorf("%s %.40q is no range of ports: write two numbers from 1 to 65535, such as 7800-7899", in.By, in.Value)
 		}
-		s.Metrics.Listen, s.Metrics.Pos = netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), Pos{File: "-metrics"}
+		s.Ports, s.Ports.Pos = ports, Pos{File: in.By}
 	}
-	if r.Report != "" {
-		if problem, remedy := reportFault(r.Report); problem != "" {
-			return fmt.Errorf("-report %q: %s: %s", r.Report, problem, remedy)
+	if at := r.Metrics; at.Value != "" {
+		listen, ok := parseMetricsAt(at.Value)
+		if !ok {
+			return fmt.Errorf(`%s %q is no IP address with a port: write 127.0.0.1:9464, or 0.0.0.0:9464 for all addresses of the machine`, at.By, at.Value)
 		}
-		j.Report = Report{Path: r.Report, Pos: Pos{File: flagReport}}
+		if s.Ports.has(listen.Port()) {
+			return fmt.Errorf("%s %q has a port of %s %v, which something else may have taken by then: write another one, or port 0 for one of the range", at.By, at.Value, s.Ports.Pos, s.Ports)
+		}
+		s.Metrics.Listen, s.Metrics.Pos = listen, Pos{File: at.By}
 	}
-	s.Trace.Calls = r.Calls
+	if to := r.Report; to.Value != "" {
+		if problem, remedy := reportFault(to.Value); problem != "" {
+			return fmt.Errorf("%s %q: %s: %s", to.By, to.Value, problem, remedy)
+		}
+		j.Report = Report{Path: to.Value, Pos: Pos{File: to.By}}
+	}
+	if to := r.OTLP; to.Value != "" && !isCollector(to.Value) {
+		return fmt.Errorf("%s %q is no URL of a collector: write one such as http://127.0.0.1:4318, and put what it asks for into OTEL_EXPORTER_OTLP_HEADERS", to.By, to.Value)
+	}
+	s.Trace.OTLP, s.Trace.Calls, j.calls = r.OTLP.Value, r.Calls.Value, r.Calls
 	return nil
 }
 
-// The flags of files, which errors and warnings name.
-const (
-	flagReport = "-report"
-	flagCalls  = "-trace-calls"
-)
-
 // CheckRecords examines on this machine the places of the files that Record has named: those of
-// calls, which each host of the site writes, and where its head is, that of the report. Errors name
-// the flag.
+// calls, which each host of the site writes, and where its head is, that of the report.
 func (j *Job) CheckRecords(head bool) error {
 	s := &j.Sites[0]
-	if r := &j.Report; head && r.Pos.File == flagReport {
-		if err := flagFile(flagReport, r.Name(j.Name(), s.Name, 1), r.Path); err != nil {
+	if r := &j.Report; head && r.Path != "" {
+		if err := saidFile(Said{r.Path, r.Pos.File}, r.Name(j.Name(), s.Name, 1)); err != nil {
 			return err
 		}
 	}
-	calls := s.Trace.Calls
-	if calls == "" {
+	calls := j.calls
+	if calls.Value == "" {
 		return nil
 	}
-	if err := flagFile(flagCalls, TraceFile(calls, 0), calls); err != nil {
+	if err := saidFile(calls, TraceFile(calls.Value, 0)); err != nil {
 		return err
 	}
-	if s.Procs() > 1 && !ofEachRank(calls) {
-		return fmt.Errorf("%s %q: several procs would write their calls to one file: put %%r, the rank, into the name, as in calls-%%r.json", flagCalls, TraceFile(calls, 0))
+	if s.Procs() > 1 && !ofEachRank(calls.Value) {
+		return fmt.Errorf("%s %q: several procs would write their calls to one file: put %%r, the rank, into the name, as in calls-%%r.json", calls.By, TraceFile(calls.Value, 0))
 	}
 	return nil
 }
 
-func flagFile(flag, path, pattern string) error {
+// saidFile says what is wrong with the place of a file.
+func saidFile(said Said, path string) error {
 	if err := NotRegular(path); err != nil {
-		return fmt.Errorf("%s: %w: write the name of a file that is not there yet, or of a regular one", flag, err)
+		return fmt.Errorf("%s: %w: write the name of a file that is not there yet, or of a regular one", said.By, err)
 	}
-	if problem := folderFault(path, pattern); problem != "" {
-		return fmt.Errorf("%s: %s: make it, or write another path", flag, problem)
+	if problem := folderFault(path, said.Value); problem != "" {
+		return fmt.Errorf("%s: %s: make it, or write another path", said.By, problem)
 	}
 	return nil
 }

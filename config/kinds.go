@@ -362,15 +362,20 @@ func endpoints(lowestPort int) kind {
 // metricsAt is an address of this machine, or all of them, with a port.
 func metricsAt() kind {
 	return written("an IP address with a port", `"127.0.0.1:9464"`, func(s string) (any, *wrong) {
-		at, err := netip.ParseAddrPort(s)
-		if err != nil || at.Addr().Zone() != "" || at.Addr().IsMulticast() {
+		at, ok := parseMetricsAt(s)
+		if !ok {
 			return nil, &wrong{
 				problem: quote(s) + " is no IP address with a port",
 				remedy:  `write listen = "127.0.0.1:9464", or "0.0.0.0:9464" for all addresses of the machine`, element: -1,
 			}
 		}
-		return place{addr: at.Addr().Unmap(), port: at.Port(), listener: true}, nil
+		return place{addr: at.Addr(), port: at.Port(), listener: true}, nil
 	})
+}
+
+func parseMetricsAt(s string) (at netip.AddrPort, ok bool) {
+	at, err := netip.ParseAddrPort(s)
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), err == nil && at.Addr().Zone() == "" && !at.Addr().IsMulticast()
 }
 
 // loopbackAt is an address that only this machine reaches, with a port.
@@ -391,8 +396,7 @@ func loopbackAt() kind {
 // files.
 func collectorAt() kind {
 	return written("the URL of an OpenTelemetry collector", `"http://127.0.0.1:4318"`, func(s string) (any, *wrong) {
-		u, err := url.Parse(s)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		if !isCollector(s) {
 			return nil, &wrong{
 				problem: quote(s) + " is no URL of a collector",
 				remedy:  `write otlp = "http://127.0.0.1:4318" or an https one, and put what it asks for into OTEL_EXPORTER_OTLP_HEADERS`, element: -1,
@@ -400,6 +404,11 @@ func collectorAt() kind {
 		}
 		return s, nil
 	})
+}
+
+func isCollector(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // cutPort splits "host:port" and "[host]:port".

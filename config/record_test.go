@@ -18,33 +18,45 @@ func TestRecordsOfAJobWithoutAFile(t *testing.T) {
 	}
 	job := func() *Job { return Default(2, []string{"./prog"}, nil) }
 	j := job()
-	r := Records{Metrics: "[::ffff:127.0.0.1]:9464", Report: filepath.Join(dir, "r-%j.html"), Calls: filepath.Join(dir, "c-%r.json")}
-	if err := errors.Join(j.Record(r), j.CheckRecords(true)); err != nil || j.Sites[0].Metrics.Listen.String() != "127.0.0.1:9464" || j.Sites[0].Trace.Calls != r.Calls {
+	r := Records{
+		Ports: Said{"7800-7899", "-ports"}, Metrics: Said{"[::ffff:127.0.0.1]:9464", "-metrics"}, OTLP: Said{"https://c:4318/x", "-otlp"},
+		Report: Said{filepath.Join(dir, "r-%j.html"), "-report"}, Calls: Said{filepath.Join(dir, "c-%r.json"), "-trace-calls"},
+	}
+	if err := errors.Join(j.Record(r), j.CheckRecords(true)); err != nil || j.Sites[0].Metrics.Listen.String() != "127.0.0.1:9464" || j.Sites[0].Trace.Calls != r.Calls.Value || j.Sites[0].Trace.OTLP != r.OTLP.Value || j.Sites[0].Ports.String() != "7800-7899" {
 		t.Errorf("%v: %+v", err, j.Sites[0])
 	}
 	if got := j.Report.Name(j.Name(), "local", 1); got != filepath.Join(dir, "r-prog.html") {
 		t.Error(got)
 	}
 	j = job()
-	if err := errors.Join(j.Record(Records{}), j.CheckRecords(true)); err != nil || j.Report.Path != "" || j.Sites[0].Trace.Calls != "" || j.Sites[0].Metrics.Listen.IsValid() {
+	if err := errors.Join(j.Record(Records{}), j.CheckRecords(true)); err != nil || j.Report.Path != "" || j.Sites[0].Trace.Calls != "" || j.Sites[0].Metrics.Listen.IsValid() || j.Sites[0].Trace.OTLP != "" || !j.Sites[0].Ports.IsZero() {
 		t.Errorf("%v: %+v", err, j)
 	}
 	for _, c := range []struct {
 		r    Records
 		want string
 	}{
-		{Records{Metrics: "9464"}, `-metrics "9464" is no IP address with a port: write 127.0.0.1:9464`},
-		{Records{Metrics: "localhost:9464"}, "-metrics"},
-		{Records{Metrics: "224.0.0.1:9464"}, "-metrics"},
-		{Records{Report: dir + "/r-%r.html"}, `-report`},
-		{Records{Report: dir + "/"}, `it is a folder`},
-		{Records{Report: dir}, "-report: " + dir + " is a folder and no regular file"},
-		{Records{Report: dir + "/none/r.html"}, "there is no folder"},
-		{Records{Calls: dir + "/c.json"}, "put %r, the rank, into the name"},
-		{Records{Calls: dir + "/c%%r.json"}, "c%r.json\": several procs would write"},
-		{Records{Calls: "/dev/full"}, "-trace-calls: /dev/full is a device and no regular file: write the name of a file that is not there yet"},
-		{Records{Calls: dir + "/no%%p/c-%r.json"}, "there is no folder \"" + dir + "/no%p\""},
-		{Records{Calls: dir + "/file/c-%r.json"}, "is not a folder"},
+		{Records{Metrics: Said{"9464", "-metrics"}}, `-metrics "9464" is no IP address with a port: write 127.0.0.1:9464`},
+		{Records{Metrics: Said{"localhost:9464", "-metrics"}}, "-metrics"},
+		{Records{Metrics: Said{"224.0.0.1:9464", "-metrics"}}, "-metrics"},
+		{Records{Report: Said{dir + "/r-%r.html", "-report"}}, `-report`},
+		{Records{Report: Said{dir + "/", "-report"}}, `it is a folder`},
+		{Records{Report: Said{dir, "-report"}}, "-report: " + dir + " is a folder and no regular file"},
+		{Records{Report: Said{dir + "/none/r.html", "-report"}}, "there is no folder"},
+		{Records{Calls: Said{dir + "/c.json", "-trace-calls"}}, "put %r, the rank, into the name"},
+		{Records{Calls: Said{dir + "/c%%r.json", "-trace-calls"}}, "c%r.json\": several procs would write"},
+		{Records{Calls: Said{"/dev/full", "-trace-calls"}}, "-trace-calls: /dev/full is a device and no regular file: write the name of a file that is not there yet"},
+		{Records{Calls: Said{dir + "/no%%p/c-%r.json", "-trace-calls"}}, "there is no folder \"" + dir + "/no%p\""},
+		{Records{Calls: Said{dir + "/file/c-%r.json", "-trace-calls"}}, "is not a folder"},
+		{Records{Report: Said{dir + "/none/r.html", "IMPI_REPORT"}}, "IMPI_REPORT: there is no folder"},
+		{Records{Calls: Said{dir + "/c.json", "IMPI_TRACE_CALLS"}}, "IMPI_TRACE_CALLS \"" + dir + "/c.json\": several procs"},
+		{Records{Ports: Said{"7800", "-ports"}}, `-ports "7800" is no range of ports: write two numbers from 1 to 65535, such as 7800-7899`},
+		{Records{Ports: Said{"0-7", "IMPI_PORTS"}}, `IMPI_PORTS "0-7"`},
+		{Records{Ports: Said{"9000-8000", "IMPI_PORTS"}}, `IMPI_PORTS "9000-8000"`},
+		{Records{Ports: Said{"1-65536", "-ports"}}, "65536"},
+		{Records{Ports: Said{"9000-9999", "IMPI_PORTS"}, Metrics: Said{"0.0.0.0:9464", "-metrics"}}, `-metrics "0.0.0.0:9464" has a port of IMPI_PORTS 9000-9999`},
+		{Records{OTLP: Said{"http://user:word@c:4318", "IMPI_OTLP"}}, "IMPI_OTLP \"http://user:word@c:4318\" is no URL of a collector"},
+		{Records{OTLP: Said{"c:4318", "-otlp"}}, "-otlp"},
 	} {
 		j := job()
 		if err := errors.Join(j.Record(c.r), j.CheckRecords(true)); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -52,11 +64,11 @@ func TestRecordsOfAJobWithoutAFile(t *testing.T) {
 		}
 	}
 	j = job()
-	if err := errors.Join(j.Record(Records{Report: "/none/r.html", Calls: dir + "/c-%r.json"}), j.CheckRecords(false)); err != nil {
+	if err := errors.Join(j.Record(Records{Report: Said{"/none/r.html", "-report"}, Calls: Said{dir + "/c-%r.json", "-trace-calls"}}), j.CheckRecords(false)); err != nil {
 		t.Errorf("a report is written elsewhere: %v", err)
 	}
 	j = job()
-	if err := errors.Join(j.Record(Records{Calls: "/none/c-%r.json"}), j.CheckRecords(false)); err == nil || !strings.Contains(err.Error(), "-trace-calls: there is no folder") {
+	if err := errors.Join(j.Record(Records{Calls: Said{"/none/c-%r.json", "-trace-calls"}}), j.CheckRecords(false)); err == nil || !strings.Contains(err.Error(), "-trace-calls: there is no folder") {
 		t.Errorf("calls are written here: %v", err)
 	}
 }
@@ -90,5 +102,17 @@ func TestFolderWithPercent(t *testing.T) {
 	}
 	if _, found := Load(file, Options{}); !found.HasErrors() || !strings.Contains(found.Err().Error(), "several procs would write their calls") {
 		t.Error(found)
+	}
+}
+
+// TestReportOfAWorld: a spawned world has a report of another name than the job, whatever its
+// pattern is.
+func TestReportOfAWorld(t *testing.T) {
+	for path, want := range map[string]string{"": "/d", "r.html": "/d/r-a.spawn1.html", "r-%j.html": "/d/r-job_a.spawn1.html", "100%%j": "/d/100%j-a.spawn1"} {
+		j := &Job{Report: Report{Path: path, Dir: "/d"}}
+		w := j.ForWorld("a.spawn1")
+		if got := w.Report.Name("job/a.spawn1", "a", 1); got != want {
+			t.Errorf("%q: %q, want %q", path, got, want)
+		}
 	}
 }

@@ -46,6 +46,7 @@ type Job struct {
 	Plugins  []Plugin  // in the order of the file
 
 	source []string // lines of the file, for diagnostics of faults that are found later
+	calls  Said     // what Record was told of calls
 }
 
 // Name returns the job's name: that of its file, without folder and extension, or of its programs.
@@ -414,6 +415,17 @@ func fileName(s string) string {
 		return r
 	}, s)
 	return cmp.Or(s, "_")
+}
+
+// ForWorld returns the job of a world that procs of j have spawned, without its sites. A report of
+// it has another name than that of j.
+func (j *Job) ForWorld(world string) *Job {
+	r := j.Report
+	if r.Path != "" && !strings.Contains(strings.ReplaceAll(r.Path, "%%", ""), "%j") {
+		ext := filepath.Ext(r.Path)
+		r.Path = strings.TrimSuffix(r.Path, ext) + "-" + inPattern(fileName(world)) + ext
+	}
+	return &Job{File: j.File, Dir: j.Dir, Complete: true, Report: r, source: j.source}
 }
 
 // UI configures where the head of the site serves the page of impi-node ui.

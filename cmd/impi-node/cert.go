@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/openimpi/impi/config"
@@ -209,6 +211,9 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 		return err
 	}
 	_, err = f.Write(content)
+	if o.renew && err == nil {
+		err = likeOld(f, path)
+	}
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil && o.renew {
 		return os.Rename(next, path)
@@ -217,6 +222,24 @@ func (o *certOptions) writeFile(path string, content []byte, mode os.FileMode) e
 		err = os.Link(next, path) // fails if another process has made the file first
 	}
 	return errors.Join(err, os.Remove(next))
+}
+
+// likeOld gives a file the owner, the group and the mode of the one that it will replace, if there
+// is one: a service that may read the old one may read the new one.
+func likeOld(f *os.File, path string) error {
+	old, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st, ok := old.Sys().(*syscall.Stat_t); ok {
+		if err := f.Chown(int(st.Uid), int(st.Gid)); err != nil {
+			return fmt.Errorf("the new file cannot have owner and group of the old one: %w: do this as the owner, or as root", err)
+		}
+	}
+	return f.Chmod(old.Mode().Perm())
 }
 
 func certShow(o *certOptions, out io.Writer) error {

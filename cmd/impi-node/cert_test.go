@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/openimpi/impi/plugins/sdk/transports/identity"
@@ -93,7 +94,23 @@ func TestCertNeverReplaces(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "certs", "gamma.pem")); err == nil {
 		t.Error("a command that failed has made files")
 	}
+	key := filepath.Join(dir, "certs", "alpha.key")
+	if err := os.Chmod(key, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	const group = 4242
+	if os.Geteuid() == 0 {
+		if err := os.Chown(key, 0, group); err != nil {
+			t.Fatal(err)
+		}
+	}
 	good(t, dir, "issue", "-renew", "alpha")
+	if st, err := os.Stat(key); err != nil || st.Mode().Perm() != 0o640 || os.Geteuid() == 0 && st.Sys().(*syscall.Stat_t).Gid != group {
+		t.Errorf("the new key is for others than the old one: %+v, %v", st, err)
+	}
+	if err := os.Chmod(key, 0o600); err != nil { // this process may be root, for whom it is else no secret
+		t.Fatal(err)
+	}
 	after, err := os.ReadFile(filepath.Join(dir, "certs", "alpha.pem"))
 	if err != nil || bytes.Equal(before, after) {
 		t.Errorf("-renew has not replaced the certificate: %v", err)

@@ -34,7 +34,7 @@ type options struct {
 	bind     string
 	progress string
 
-	metrics, report, calls string // what of a job without a file is recorded; paths are absolute
+	records config.Records // of a job without a file; paths are absolute
 
 	container bool // site and host were chosen by this container's index
 }
@@ -54,23 +54,65 @@ func (o *options) flags() *flag.FlagSet {
 	f.BoolVar(&o.noPrefix, "no-prefix", false, "")
 	f.StringVar(&o.bind, "bind", "", "`"+strings.Join(config.Bindings, "|")+"`")
 	f.StringVar(&o.progress, "progress", "", "")
-	f.Var((*filled)(&o.metrics), "metrics", "")
-	f.Var((*filled)(&o.report), "report", cmdline.File)
-	f.Var((*filled)(&o.calls), "trace-calls", cmdline.File)
+	for _, x := range recordFlags(&o.records) {
+		usage := ""
+		if x.file {
+			usage = cmdline.File
+		}
+		f.Var(x, strings.TrimPrefix(x.name, "-"), usage)
+	}
 	return f
 }
 
-// filled is a text that is not empty: without one, what is asked for would be left out without a
+// recordFlag is a flag of a job without a file, and the variable that has its value if the flag is
+// not given. A flag is never empty: without a value, what is asked for would be left out without a
 // word.
-type filled string
+type recordFlag struct {
+	name, variable string
+	said           *config.Said
+	file           bool   // it is the path of a file
+	inFile         string // why it is not for a job with a file, and what to write into that
+}
 
-func (v *filled) String() string { return string(*v) }
+func recordFlags(r *config.Records) []*recordFlag {
+	return []*recordFlag{
+		{"-ports", "IMPI_PORTS", &r.Ports, false, `bounds the ports: leave out -ports, and write ports = "7800-7899" there`},
+		{"-metrics", "IMPI_METRICS", &r.Metrics, false, `says what serves metrics: leave out -metrics, and write metrics { listen = "127.0.0.1:9464" } there`},
+		{"-report", "IMPI_REPORT", &r.Report, true, `says where a report goes: leave out -report, and write report { path = "job-%j.html" } there`},
+		{"-trace-calls", "IMPI_TRACE_CALLS", &r.Calls, true, `says where calls are traced: leave out -trace-calls, and write trace { calls = "calls-%r.json" } there`},
+		{"-otlp", "IMPI_OTLP", &r.OTLP, false, `names the collector: leave out -otlp, and write trace { otlp = "http://127.0.0.1:4318" } there`},
+	}
+}
 
-func (v *filled) Set(text string) error {
+func (v *recordFlag) String() string {
+	if v.said == nil {
+		return ""
+	}
+	return v.said.Value
+}
+
+// Set takes the value of the flag.
+func (v *recordFlag) Set(text string) error {
 	if text == "" {
 		return errors.New("it is empty, as by a variable that is not set: give it a value, or leave it out")
 	}
-	*v = filled(text)
+	*v.said = config.Said{Value: text, By: v.name}
+	return nil
+}
+
+// completeRecords takes the variables of what no flag says, and makes paths absolute.
+func completeRecords(r *config.Records) error {
+	for _, x := range recordFlags(r) {
+		if text := os.Getenv(x.variable); x.said.Value == "" && text != "" {
+			*x.said = config.Said{Value: text, By: x.variable}
+		}
+		if !x.file {
+			continue
+		}
+		if err := fromHere(&x.said.Value); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -93,7 +135,10 @@ func (o *options) complete(command []string) error {
 		}
 		o.typed = append(o.typed, *value)
 	}
-	return errors.Join(fromHere(&o.report), fromHere(&o.calls), o.check())
+	if err := o.check(); err != nil || o.file != "" {
+		return err
+	}
+	return completeRecords(&o.records)
 }
 
 // fromHere makes a path absolute, as nodes on other machines may start elsewhere.
@@ -110,15 +155,14 @@ func fromHere(path *string) error {
 }
 
 func (o *options) check() error {
+	for _, x := range recordFlags(&o.records) {
+		if o.file != "" && x.said.Value != "" {
+			return errors.New("the job file " + x.inFile)
+		}
+	}
 	switch {
 	case o.programs != "" && (o.file != "" || o.procs != 0 || len(o.command) > 0):
 		return errors.New("-programs says what to run: leave out -config, -n and what follows the flags")
-	case o.file != "" && o.metrics != "":
-		return errors.New(`the job file says what serves metrics: leave out -metrics, and write metrics { listen = "127.0.0.1:9464" } there`)
-	case o.file != "" && o.report != "":
-		return errors.New(`the job file says where a report goes: leave out -report, and write report { path = "job-%j.html" } there`)
-	case o.file != "" && o.calls != "":
-		return errors.New(`the job file says where calls are traced: leave out -trace-calls, and write trace { calls = "calls-%r.json" } there`)
 	case o.on != "" && o.file != "":
 		return errors.New("the job file names the hosts: leave out -on")
 	case o.programs != "" && o.site != "":
@@ -200,9 +244,9 @@ func (o *options) args(p nodeSpec) []string {
 	if o.progress != "" {
 		args = append(args, "-progress", o.progress)
 	}
-	for _, x := range [][2]string{{"-metrics", o.metrics}, {"-report", o.report}, {"-trace-calls", o.calls}} {
-		if x[1] != "" {
-			args = append(args, x[0], x[1])
+	for _, x := range recordFlags(&o.records) {
+		if x.said.Value != "" {
+			args = append(args, x.name, x.said.Value)
 		}
 	}
 	return args

@@ -73,8 +73,9 @@ func TestPortOfAnotherJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	startJob(t, 2, "-config", path)
-	if status, out, errs := impiNode(t, "", "validate", other); status != statusUsage || !strings.Contains(out+errs, "already in use by node ") || !strings.Contains(out+errs, " of job job") {
+	r := startJob(t, 2, "-config", path)
+	launcher := fmt.Sprintf("already in use by process %d, the launcher of job job", r.cmd.Process.Pid)
+	if status, out, errs := impiNode(t, "", "validate", other); status != statusUsage || !strings.Contains(out+errs, launcher) {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
 	if status, out, errs := impiNode(t, "", "validate", path); status != statusOK || !strings.Contains(out+errs, "of job job, which runs, listens there") {

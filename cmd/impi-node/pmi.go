@@ -23,6 +23,7 @@ import (
 	"github.com/openimpi/impi/internal/node"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/site/client"
+	"github.com/openimpi/impi/internal/site/server"
 )
 
 // runManaged runs the node of the procs that a process manager has started on one machine. The
@@ -48,14 +49,18 @@ func runManaged(std streams) int {
 // managed runs a node. If the job fails it prints the reason before it tells the procs, because the
 // process manager may kill this process as soon as they know.
 func managed(n *bootstrap.Node, std streams) int {
-	if err := n.Open(func() (netip.Addr, error) { return ownAddress(os.Getenv, n.Machine, thisMachine{}) }); err != nil {
-		return ending.StatusNode // the process that has started this one reports why
+	opt, err := managedOptions(n)
+	if err != nil {
+		_ = n.Refuse(err)
+		return ending.StatusNode // the process that has started this one reports why, here and below
+	}
+	if err := n.Open(&managedNetwork{n, &opt}); err != nil {
+		return ending.StatusNode
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	now := make(chan struct{})
 	defer onSignals(nil, func(s syscall.Signal) { cancel(lifetime.Interrupt{Signal: s}) }, func(syscall.Signal) { close(now) })()
-	opt := managedOptions(n)
 	addresses, joined, err := n.Gather(ctx, config.DefaultStart)
 	if err != nil {
 		return conclude(err, std)
@@ -63,7 +68,9 @@ func managed(n *bootstrap.Node, std streams) int {
 	for _, p := range joined {
 		opt.Joined = append(opt.Joined, procs.Joined(p))
 	}
-	place(n, addresses, &opt)
+	if err := place(n, addresses, &opt); err != nil {
+		return conclude(err, std)
+	}
 	opt.Job.Survive = addresses[0].Survive
 	said := false
 	opt.Failing = func(f *ending.Failure) {
@@ -88,20 +95,41 @@ func managed(n *bootstrap.Node, std streams) int {
 	return conclude(err, std)
 }
 
-func managedOptions(n *bootstrap.Node) node.Options {
+// managedNetwork is where the node of a process manager's procs listens for the others.
+type managedNetwork struct {
+	node *bootstrap.Node
+	opt  *node.Options
+}
+
+func (m *managedNetwork) Address() (netip.Addr, error) {
+	return ownAddress(os.Getenv, m.node.Machine, thisMachine{})
+}
+
+func (m *managedNetwork) Listen(at netip.Addr) (net.Listener, error) {
+	return server.Listen(context.Background(), m.opt.Job, m.opt.Site, netip.AddrPortFrom(at, 0))
+}
+
+// managedOptions are those of a node whose settings are in its environment. The hosts are not known
+// yet.
+func managedOptions(n *bootstrap.Node) (opt node.Options, err error) {
 	last := n.Blocks[len(n.Blocks)-1]
 	job := config.Default(last.First+last.Procs, []string{"a program of the process manager's"}, known())
+	var records config.Records
+	if err = completeRecords(&records); err == nil {
+		err = errors.Join(job.Record(records), job.CheckRecords(n.Self == 0))
+	}
 	site := job.Sites[0]
 	if level := os.Getenv("IMPI_LOG_LEVEL"); slices.Contains(levels, level) {
 		site.Log.Level = level
 	}
-	return node.Options{Job: job, Site: site}
+	return node.Options{Job: job, Site: site}, err
 }
 
-func place(n *bootstrap.Node, addresses []bootstrap.NodeAddress, opt *node.Options) {
+// place tells the node who it is, of all that addresses have.
+func place(n *bootstrap.Node, addresses []bootstrap.NodeAddress, opt *node.Options) error {
 	if len(addresses) == 1 {
 		drawKey(&opt.Site.Auth)
-		return
+		return nil
 	}
 	s := &opt.Site
 	s.Hosts = nil
@@ -112,8 +140,31 @@ func place(n *bootstrap.Node, addresses []bootstrap.NodeAddress, opt *node.Optio
 	opt.Cluster = &client.ClusterConfig{Hosts: s.Hosts, Self: n.Self, Secret: []byte(head.Secret), Head: head.Head, Listener: n.Listener}
 	s.Server.Address, _ = netip.ParseAddrPort(head.Server) // was checked before
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
+	opt.Server = n.Server
 	s.Auth = config.Auth{Keyed: true, Key: managedKey(head.Secret)}
+	err := placeMetrics(n, addresses, &s.Metrics)
 	opt.Job.Sites[0] = *s
+	return err
+}
+
+// placeMetrics gives each node of one machine, which has several if ranks do not follow each other
+// there, a port of its own: the next ones of the first node's.
+func placeMetrics(n *bootstrap.Node, addresses []bootstrap.NodeAddress, m *config.Metrics) error {
+	before := 0
+	for i := range n.Self {
+		if addresses[i].Address == addresses[n.Self].Address {
+			before++
+		}
+	}
+	at := m.Listen
+	if !at.IsValid() || at.Port() == 0 || before == 0 {
+		return nil
+	}
+	if int(at.Port())+before > 65535 {
+		return fmt.Errorf("%v %v: this machine has %d nodes before this one, which serve metrics at the next ports, and there is none left: write a lower port, or 0 for any", m.Pos, at, before)
+	}
+	m.Listen = netip.AddrPortFrom(at.Addr(), at.Port()+uint16(before))
+	return nil
 }
 
 func managedKey(secret string) uint64 {

@@ -59,6 +59,8 @@ func managedProgram() error {
 		return nil
 	case "lost":
 		return losesRanks(at, os.Getpid, true)
+	case "records":
+		return tellsRecords(at)
 	case "node": // which that rank has started
 		return losesRanks(at, func() int { return treeOf(os.Getpid())[1] }, false)
 	}

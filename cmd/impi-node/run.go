@@ -133,7 +133,7 @@ func fault(err error) config.Diagnostics {
 func withoutFile(o *options) (*config.Job, config.Diagnostics) {
 	job, found := programsOf(o)
 	if job != nil && !found.HasErrors() {
-		found = fault(job.Record(config.Records{Metrics: o.metrics, Report: o.report, Calls: o.calls}))
+		found = fault(job.Record(o.records))
 	}
 	return job, found
 }

@@ -129,6 +129,13 @@ func TestOrdersAreChecked(t *testing.T) {
 	}
 }
 
+// onlyAddress is a Network of a node that is not the head, which only says where it is.
+type onlyAddress struct{ netip.Addr }
+
+func (a onlyAddress) Address() (netip.Addr, error) { return a.Addr, nil }
+
+func (onlyAddress) Listen(netip.Addr) (net.Listener, error) { return nil, errors.New("not the head") }
+
 // TestProcsAreLetIn: procs say who they are, and are taken once, in whatever order they come.
 func TestProcsAreLetIn(t *testing.T) {
 	blocks := []Block{{0, 1}, {1, 2}}
@@ -138,7 +145,7 @@ func TestProcsAreLetIn(t *testing.T) {
 	}
 	address := netip.MustParseAddr("127.0.0.1")
 	opened := make(chan error, 1)
-	go func() { opened <- n.Open(func() (netip.Addr, error) { return address, nil }) }()
+	go func() { opened <- n.Open(onlyAddress{address}) }()
 	var p NodeAddress
 	if err := errors.Join(starter.receive(&p, maxAddress), <-opened); err != nil || p.Address != address || p.Head != "" {
 		t.Fatalf("%+v, %v", p, err)

@@ -18,11 +18,11 @@ import (
 type Node struct {
 	Order
 	Listener net.Listener // of the head, for the nodes of other blocks; nil elsewhere
+	Server   net.Listener // of the head, for the job's server; nil elsewhere
 
 	line     *line
 	place    NodeAddress
 	listener wireup.AttachListener
-	server   net.Listener // keeps the port of the job's server at the head; nil elsewhere
 }
 
 // Proc is a proc that has connected to its node.
@@ -39,49 +39,55 @@ func Serve(socket io.ReadWriteCloser) (*Node, error) {
 		return nil, fmt.Errorf("cannot read the order of the process that started this node: %w", err)
 	}
 	if n.Version != version {
-		return nil, n.refuse(fmt.Errorf("the program speaks version %d with its node, which speaks %d: build the program and impi-node from one release", n.Version, version))
+		return nil, n.Refuse(fmt.Errorf("the program speaks version %d with its node, which speaks %d: build the program and impi-node from one release", n.Version, version))
 	}
 	next := 0
 	for _, b := range n.Blocks {
 		if b.First != next || b.Procs < 1 || b.Procs > 1<<22 {
-			return nil, n.refuse(fmt.Errorf("a block of %d procs begins with rank %d, not %d", b.Procs, b.First, next))
+			return nil, n.Refuse(fmt.Errorf("a block of %d procs begins with rank %d, not %d", b.Procs, b.First, next))
 		}
 		next += b.Procs
 	}
 	if n.Self < 0 || n.Self >= len(n.Blocks) {
-		return nil, n.refuse(fmt.Errorf("block %d is none of %d", n.Self, len(n.Blocks)))
+		return nil, n.Refuse(fmt.Errorf("block %d is none of %d", n.Self, len(n.Blocks)))
 	}
 	return n, nil
 }
 
-// refuse tells the process that has started this node that it cannot do its work, and returns err.
-func (n *Node) refuse(err error) error {
+// Refuse tells the process that has started this node that it cannot do its work, and returns err.
+func (n *Node) Refuse(err error) error {
 	_ = n.line.send(NodeAddress{Problem: "impi-node: " + err.Error()}) // it may be gone
 	return err
 }
 
+// Network is how a node listens for others: at which address, and at a free port of it.
+type Network interface {
+	Address() (netip.Addr, error)
+	Listen(netip.Addr) (net.Listener, error)
+}
+
 // Open opens the listeners that other processes connect to, and sends their addresses to the parent
-// process. address is called if there are several blocks.
-func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
+// process. at is used if there are several blocks.
+func (n *Node) Open(at Network) (err error) {
 	if n.place.Survive, err = survive(os.Getenv(SurviveVariable)); err != nil {
-		return n.refuse(err)
+		return n.Refuse(err)
 	}
 	n.place.Socket = wireup.AttachName()
 	if n.listener, err = wireup.ListenAttach(n.place.Socket); err != nil {
-		return n.refuse(err)
+		return n.Refuse(err)
 	}
 	if len(n.Blocks) > 1 {
-		if n.place.Address, err = address(); err != nil {
-			return n.refuse(err)
+		if n.place.Address, err = at.Address(); err != nil {
+			return n.Refuse(err)
 		}
 		if n.Self == 0 {
-			if n.Listener, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
-				return n.refuse(fmt.Errorf("the head cannot accept connections of the other nodes: %w", err))
+			if n.Listener, err = at.Listen(n.place.Address); err != nil {
+				return n.Refuse(fmt.Errorf("the head cannot accept connections of the other nodes: %w", err))
 			}
-			if n.server, err = net.Listen("tcp", netip.AddrPortFrom(n.place.Address, 0).String()); err != nil {
-				return n.refuse(fmt.Errorf("the job's server cannot accept connections: %w", err))
+			if n.Server, err = at.Listen(n.place.Address); err != nil {
+				return n.Refuse(fmt.Errorf("the job's server cannot accept connections: %w", err))
 			}
-			n.place.Head, n.place.Server, n.place.Secret = n.Listener.Addr().String(), n.server.Addr().String(), rand.Text()
+			n.place.Head, n.place.Server, n.place.Secret = n.Listener.Addr().String(), n.Server.Addr().String(), rand.Text()
 		}
 	}
 	return n.line.send(n.place)
@@ -93,9 +99,6 @@ func (n *Node) Open(address func() (netip.Addr, error)) (err error) {
 // this one.
 func (n *Node) Gather(ctx context.Context, limit time.Duration) ([]NodeAddress, []Proc, error) {
 	defer func() { _ = n.listener.Close() }()
-	if n.server != nil {
-		defer n.server.Close() // the server comes next
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	context.AfterFunc(ctx, func() { _ = n.listener.SetDeadline(time.Unix(1, 0)) })

@@ -111,6 +111,36 @@ func copied(t *testing.T) (dir string) {
 	return dir
 }
 
+// TestTwoLinks: with the Makefile's flags a program is the same to the last byte, in whichever folder
+// it is built. TestTwoBuilds has all of them, and takes long.
+func TestTwoLinks(t *testing.T) {
+	skips.Programs(t, "git")
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\nSAME := ")
+	flags, _, _ := strings.Cut(rest, "\n")
+	if !found || strings.Count(string(text), "$(GO) build $(SAME) ") < 2 {
+		t.Fatal("the Makefile does not build programs and library with the flags of SAME")
+	}
+	var sums [2][sha256.Size]byte
+	for i := range sums {
+		dir := copied(t)
+		if out, err := Run(t.Context(), dir, []string{"GOFLAGS="}, "go", append(append([]string{"build"}, strings.Fields(flags)...), "-o", "program", "./cmd/impi-transport-tcp")...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "program"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = sha256.Sum256(b)
+	}
+	if sums[0] != sums[1] {
+		t.Error("a program that is built in two folders is not the same")
+	}
+}
+
 // TestTwoBuilds: whoever builds packages in whichever folder gets the same ones, to the last byte.
 func TestTwoBuilds(t *testing.T) {
 	soak.Only(t, "all programs and packages are built twice")
@@ -140,7 +170,7 @@ func TestTwoBuilds(t *testing.T) {
 	}
 }
 
-// TestPackages: the packages are the same when they are made again; they install, programs of
+// TestPackages: packages are the same when they are made again; they install, programs of
 // theirs compile and run, an upgrade keeps what the operator has changed, and nothing stays behind.
 // What is upgraded to has files of the same names, and another version.
 func TestPackages(t *testing.T) {
@@ -153,18 +183,18 @@ func TestPackages(t *testing.T) {
 	stage := staged(t, k)
 	first := packed(t, stage)
 	next := slim(t, stage)
+	nextDeb := only(t, packed(t, next, "KINDS=deb", "VERSION=0.99.0", "MAINTAINER=Somebody <somebody@example.com>"), ".deb")
+	nextRPM := only(t, packed(t, next, "KINDS=rpm", "VERSION=99.0.0"), ".rpm")
 	t.Run("again", func(t *testing.T) {
-		soak.Only(t, "TestTwoBuilds makes them of two builds")
-		second := packed(t, staged(t, k), "KINDS=deb")
-		a, err1 := os.ReadFile(only(t, first, ".deb"))
-		b, err2 := os.ReadFile(only(t, second, ".deb"))
-		if err := errors.Join(err1, err2); err != nil || sha256.Sum256(a) != sha256.Sum256(b) {
-			t.Errorf("two packages differ (%v)", err)
-		}
+		other := filepath.Join(t.TempDir(), "other")
+		in(t, "", "cp", "-r", next, other) // with other times
+		wantSame(t, nextDeb, only(t, packed(t, other, "KINDS=deb", "VERSION=0.99.0", "MAINTAINER=Somebody <somebody@example.com>"), ".deb"))
+		wantSame(t, nextRPM, only(t, packed(t, other, "KINDS=rpm", "VERSION=99.0.0"), ".rpm"))
 	})
-	nextDeb := only(t, packed(t, next, "KINDS=deb", "VERSION=0.99.0"), ".deb")
 	t.Run("deb", func(t *testing.T) { installsDeb(t, dpkg, only(t, first, ".deb"), nextDeb) })
-	t.Run("systemd", func(t *testing.T) { runsUnits(t, only(t, first, ".deb"), nextDeb) })
+	t.Run("systemd", func(t *testing.T) {
+		runsUnits(t, [2]string{only(t, first, ".deb"), nextDeb}, [2]string{only(t, first, ".rpm"), nextRPM})
+	})
 	t.Run("rpm", func(t *testing.T) {
 		if needs := in(t, "", rpm, "-qp", "--requires", only(t, first, ".rpm")); !strings.Contains(needs, "glibc >= 2.") {
 			t.Errorf("the package needs:\n%s", needs)
@@ -179,7 +209,7 @@ func TestPackages(t *testing.T) {
 		if err := os.WriteFile(config, []byte("PORT=7999\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		manage("-U", only(t, packed(t, next, "KINDS=rpm", "VERSION=99.0.0"), ".rpm"))
+		manage("-U", nextRPM)
 		works(t, root)
 		if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
 			t.Errorf("after the upgrade %s has %q, %v", config, b, err)
@@ -192,6 +222,16 @@ func TestPackages(t *testing.T) {
 			t.Errorf("after removal %q are left", left)
 		}
 	})
+}
+
+// wantSame wants two files to be the same to the last byte.
+func wantSame(t *testing.T, one, other string) {
+	t.Helper()
+	a, err1 := os.ReadFile(one)
+	b, err2 := os.ReadFile(other)
+	if err := errors.Join(err1, err2); err != nil || sha256.Sum256(a) != sha256.Sum256(b) {
+		t.Errorf("%s is another one when it is made again (%v)", filepath.Base(one), err)
+	}
 }
 
 // installsDeb installs a package below a folder, upgrades it to another one, and removes it.
@@ -220,7 +260,7 @@ func installsDeb(t *testing.T, dpkg, old, next string) {
 		t.Errorf("after the upgrade %s has %q, %v", config, b, err)
 	}
 	s := manage("-s", "impi")
-	for _, want := range []string{"Version: 0.99.0", "Status: install ok installed", "Depends: libc6 (>= 2.", "Maintainer: impi maintainers <maintainers@"} {
+	for _, want := range []string{"Version: 0.99.0", "Status: install ok installed", "Depends: libc6 (>= 2.", "Maintainer: Somebody <somebody@example.com>"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("it lacks %q:\n%s", want, s)
 		}
@@ -247,7 +287,7 @@ func works(t *testing.T, root string) {
 	in(t, "", k.Command("impicc"), "-o", program, source)
 	succeed(t, []string{k.Command("impiexec"), "-n", "4", program}, "ring")
 	for _, name := range []string{"usr/lib/systemd/system/impi-names.service", "usr/lib/systemd/system/impi-server@.service",
-		"usr/share/man/man1/impi-node.1", "usr/share/impi/grafana.json", "usr/share/doc/impi/impi-node.md", "etc/impi/names.env"} {
+		"usr/lib/sysusers.d/impi.conf", "usr/share/man/man1/impi-node.1", "usr/share/impi/grafana.json", "usr/share/doc/impi/impi-node.md", "etc/impi/names.env"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}

@@ -44,10 +44,11 @@ func controlGroup(t *testing.T) (enter string) {
 	return enter
 }
 
-// runsUnits has a systemd of its own install a package, run its units, upgrade and remove it. It is
+// runsUnits has a systemd of its own install a package, run its units, upgrade and remove it, for
+// Debian and then RPM: each has the package and the one to which it is upgraded. That systemd is
 // the first process of a machine made of namespaces, and the services are as confined as on any
 // other machine.
-func runsUnits(t *testing.T, old, next string) {
+func runsUnits(t *testing.T, deb, rpm [2]string) {
 	skips.ProgramOf(t, "dpkg", "dpkg")
 	unshare := skips.ProgramOf(t, "unshare", "util-linux")
 	skips.ProgramOf(t, "ip", "iproute2")
@@ -58,7 +59,7 @@ func runsUnits(t *testing.T, old, next string) {
 		skips.NotRun(t, "systemd starts as root alone", "run the test as root")
 	}
 	dir := t.TempDir()
-	for from, to := range map[string]string{old: "old.deb", next: "next.deb", "testdata/systemd/operate.sh": "operate.sh", "testdata/names.c": "names.c"} {
+	for from, to := range map[string]string{deb[0]: "old.deb", deb[1]: "next.deb", rpm[0]: "old.rpm", rpm[1]: "next.rpm", "testdata/systemd/operate.sh": "operate.sh", "testdata/names.c": "names.c"} {
 		in(t, "", "cp", from, filepath.Join(dir, to))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -82,9 +83,11 @@ func runsUnits(t *testing.T, old, next string) {
 	slices.Sort(got) // sites end in any order
 	want := []string{
 		"confined 3", "failed 0", "installed disabled", "names active success", "rank 0 finds the port", "rank 1 finds the port",
-		"reloaded active success", "removed names inactive success", "removed server inactive success", "restarted active success",
-		"second server active success", "server active success", "server after the job inactive success",
-		"site 0 ends with 0", "site 1 ends with 0", "units 0", "upgraded untouched", "user own",
+		"reloaded active success", "removed names inactive success", "removed server inactive success", "restarted active success", "rotated 1",
+		"rpm installed disabled", "rpm names active success", "rpm removed names inactive success", "rpm units 0 not-found", "rpm upgraded untouched",
+		"second server active success", "server active success", "server after rotation active success", "server after the job inactive success",
+		"server with certificates active success",
+		"site 0 ends with 0", "site 1 ends with 0", "units 0", "unreadable 1", "upgraded untouched", "user own",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("it says\n%s\nand not\n%s\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), text, log)

@@ -31,30 +31,59 @@ func PortHolder(job string, port uint16) (who string, runs bool) {
 	c := links.NewSelection()
 	dirs := host.RunDirs(c.RunDir, c.UID)
 	for _, p := range kin {
-		for _, d := range runDirs(p) {
+		for _, d := range runDirs(p.Proc) {
 			if !slices.Contains(dirs, d) {
 				dirs = append(dirs, d)
 			}
 		}
 	}
+	best := started // a node's own word counts more than that of relatives
 	for _, f := range links.Survey(context.Background(), dirs, holderLimit, links.Request{Here: true}) {
-		if f.Forwarded || !slices.ContainsFunc(kin, func(p procfs.Proc) bool { return p.PID == f.About.PID }) {
+		near := slices.IndexFunc(kin, func(p relative) bool { return p.PID == f.About.PID })
+		if f.Forwarded || near < 0 {
 			continue
 		}
-		if who = fmt.Sprintf("node %d of job %s", f.About.PID, f.About.Job); f.About.Job == job {
-			return who + ", which runs,", true
+		how := kin[near].is
+		if who != "" && (how > best || how == best && f.About.Job != job) {
+			continue
+		}
+		best, runs = how, f.About.Job == job
+		switch how {
+		case itself:
+			who = fmt.Sprintf("node %d of job %s", has.PID, f.About.Job)
+		case starter:
+			who = fmt.Sprintf("process %d, a plugin of node %d of job %s", has.PID, f.About.PID, f.About.Job)
+		case started:
+			who = fmt.Sprintf("process %d, the launcher of job %s", has.PID, f.About.Job)
 		}
 	}
-	if who == "" && has != nil {
+	switch {
+	case who == "" && has != nil:
 		name, _ := has.Comm() // the number says it as well
 		who = fmt.Sprintf("process %d (%s)", has.PID, name)
+	case runs:
+		who += ", which runs,"
 	}
-	return who, false
+	return who, runs
 }
 
-// holders returns a process that has one of the sockets, and what may be the node to which it
-// belongs: itself, what has started it as its plugin, and what it has started as their launcher.
-func holders(all []procfs.Proc, sockets []string) (has *procfs.Proc, kin []procfs.Proc) {
+// kinship is what a process is to the one that has a port.
+type kinship int
+
+const (
+	itself  kinship = iota
+	starter         // what has started it, as a node its plugin
+	started         // what it has started, as a launcher its nodes
+)
+
+// relative is what may be the node to which a process belongs that has a port.
+type relative struct {
+	procfs.Proc
+	is kinship
+}
+
+// holders returns a process that has one of the sockets, and its kin.
+func holders(all []procfs.Proc, sockets []string) (has *procfs.Proc, kin []relative) {
 	parents := make(map[int]int)
 	for i, p := range all {
 		if s, err := p.Stat(); err == nil {
@@ -66,8 +95,14 @@ func holders(all []procfs.Proc, sockets []string) (has *procfs.Proc, kin []procf
 		}
 	}
 	for _, p := range all {
-		if has != nil && (p.PID == has.PID || p.PID == parents[has.PID] || parents[p.PID] == has.PID) {
-			kin = append(kin, p)
+		switch {
+		case has == nil:
+		case p.PID == has.PID:
+			kin = append(kin, relative{p, itself})
+		case p.PID == parents[has.PID]:
+			kin = append(kin, relative{p, starter})
+		case parents[p.PID] == has.PID:
+			kin = append(kin, relative{p, started})
 		}
 	}
 	return has, kin

@@ -172,9 +172,11 @@ site beta, host 10.9.0.1
   udp 9000-9009  direct links by quic  from 10.0.0.1, 10.0.0.2, 10.9.0.2
   tcp 7803-7899  metrics               from Prometheus
 site beta, host 10.9.0.2
-  tcp 7803-7899  channels              from 10.0.0.1, 10.0.0.2, 10.9.0.1
-  udp 9000-9009  direct links by quic  from 10.0.0.1, 10.0.0.2, 10.9.0.1
-  tcp 7803-7899  metrics               from Prometheus
+  tcp 7803-7899  channels                           from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  udp 9000-9009  direct links by quic               from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp 22         ssh, by which its node is started  from 10.9.0.1
+  tcp 7803-7899  metrics                            from Prometheus
+ssh, by which its node is started: it is port 22, unless the configuration of ssh on the hosts that start it says otherwise
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -242,5 +244,48 @@ func TestRulesOfChannels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRulesOfOthers: a server of names that jobs share, ssh, which starts nodes, and a site's own
+// MPI have rules, too.
+func TestRulesOfOthers(t *testing.T) {
+	site := func(name string, hosts int, net byte) config.Site {
+		s := config.Site{Name: name}
+		for i := range hosts {
+			s.Hosts = append(s.Hosts, config.Host{Address: netip.AddrFrom4([4]byte{10, 0, net, byte(i)}), Procs: 1})
+		}
+		return s
+	}
+	alpha, beta, gamma := site("alpha", 3, 1), site("beta", 2, 2), site("gamma", 1, 3)
+	alpha.Launch, alpha.Native = &config.Launch{Engine: config.LaunchSSH, Fanout: 1}, &config.Native{}
+	beta.Launch = &config.Launch{Engine: config.LaunchSSH, Fanout: 16, Options: []string{"-v", "-o", "Port=2222"}}
+	for _, s := range []*config.Site{&alpha, &beta} {
+		s.Names.Server = netip.MustParseAddrPort("10.0.9.9:7900")
+	}
+	gamma.Names.ServerName, gamma.Names.Server = "names.example", netip.MustParseAddrPort("0.0.0.0:7901")
+	var found []string
+	for _, r := range Rules(&config.Job{Sites: []config.Site{alpha, beta, gamma}}) {
+		if strings.HasPrefix(r.For, "the name") || strings.HasPrefix(r.For, "ssh") || strings.HasPrefix(r.For, "the site's own") {
+			found = append(found, r.Host+" "+r.String())
+		}
+	}
+	want := []string{
+		"10.0.1.0 tcp any from 10.0.1.1, 10.0.1.2: the site's own MPI (" + boundNative + ")",
+		"10.0.1.1 tcp any from 10.0.1.0, 10.0.1.2: the site's own MPI (" + boundNative + ")",
+		"10.0.1.1 tcp 22 from 10.0.1.0: ssh, by which its node is started (" + sshRemedy + ")",
+		"10.0.1.2 tcp any from 10.0.1.0, 10.0.1.1: the site's own MPI (" + boundNative + ")",
+		"10.0.1.2 tcp 22 from 10.0.1.0, 10.0.1.1: ssh, by which its node is started (" + sshRemedy + ")",
+		"10.0.2.1 tcp 2222 from 10.0.2.0: ssh, by which its node is started",
+		"10.0.9.9 tcp 7900 from 10.0.1.0, 10.0.1.1, 10.0.1.2, 10.0.2.0, 10.0.2.1: the name server",
+		"names.example tcp 7901 from 10.0.3.0: the name server",
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
+	}
+	for options, want := range map[string]string{"-p 2022": "2022", "-p2023": "2023", "-oport=2024": "2024", "-o Port=1 -p 2": "1", "-p x": "", "-o User=me": "", "-p 70000": "", "-p": ""} {
+		if got := sshOption(strings.Fields(options)); got != want {
+			t.Errorf("%s: %q, want %q", options, got, want)
+		}
 	}
 }

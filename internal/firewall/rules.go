@@ -50,9 +50,12 @@ func Rules(job *config.Job) (list []Rule) {
 				list = append(list, directRule(job, s, h, t)...)
 			}
 			list = append(list, treeRule(s, i)...)
+			list = append(list, nativeRule(s, h)...)
+			list = append(list, sshRule(s, i)...)
 			list = append(list, metricsRule(s, h)...)
 		}
 	}
+	list = append(list, namesRules(job)...)
 	return slices.CompactFunc(list, func(a, b Rule) bool { return a.String() == b.String() && a.Host == b.Host })
 }
 

@@ -149,8 +149,15 @@ type Version struct {
 
 // LatestAnswers holds the latest answers of the nodes of a job.
 type LatestAnswers struct {
-	nodes map[string]answer
-	logs  map[string][]Fault // by node
+	nodes map[nodeKey]answer
+	logs  map[nodeKey][]Fault
+}
+
+// nodeKey is a node. In a spawned world two clients may be of one site.
+type nodeKey struct {
+	client     int
+	site, host string
+	number     int
 }
 
 type answer struct {
@@ -164,14 +171,14 @@ type answer struct {
 // counted.
 func (k *LatestAnswers) Add(a links.Answer, now time.Time) {
 	if k.nodes == nil {
-		k.nodes, k.logs = make(map[string]answer), make(map[string][]Fault)
+		k.nodes, k.logs = make(map[nodeKey]answer), make(map[nodeKey][]Fault)
 	}
 	all := append([]links.HostAnswer{{Node: a.Node}}, a.Others...)
 	for _, o := range all {
 		if o.Node == nil || len(o.Node.Procs) == 0 || len(k.nodes) > mostRanks {
 			continue
 		}
-		key := o.Node.Site + "\x00" + o.Node.Host + "\x00" + string(rune(o.Node.Number))
+		key := nodeKey{o.Node.Client, o.Node.Site, o.Node.Host, o.Node.Number}
 		if faults := faultsOf(o.Node); len(faults) > 0 {
 			k.logs[key] = faults
 		}
@@ -239,9 +246,8 @@ func (k *LatestAnswers) Fill(r *Report, sites []links.Site) {
 		total += s.Procs
 	}
 	r.ByHost = total > mostDetailed
-	keys := slices.SortedFunc(maps.Keys(k.nodes), func(a, b string) int {
-		x, y := k.nodes[a].node, k.nodes[b].node
-		return cmp.Or(cmp.Compare(x.Client, y.Client), cmp.Compare(x.Number, y.Number), cmp.Compare(a, b))
+	keys := slices.SortedFunc(maps.Keys(k.nodes), func(a, b nodeKey) int {
+		return cmp.Or(cmp.Compare(a.client, b.client), cmp.Compare(a.number, b.number), cmp.Compare(a.site, b.site), cmp.Compare(a.host, b.host))
 	})
 	for _, key := range keys {
 		sum.hosts(k.nodes[key].node)

@@ -160,7 +160,7 @@ func TestDifferentMoments(t *testing.T) {
 // and stays when a node that ends has no log any more.
 func TestFaults(t *testing.T) {
 	k, sites := sample([]string{"alpha", "beta"}, 1)
-	last := *k.nodes["alpha\x00\x00\x00"].node
+	last := *k.nodes[nodeKey{0, "alpha", "", 0}].node
 	last.Log = nil
 	k.Add(links.Answer{Node: &last}, time.Unix(2e9, 0))
 	r := &Report{}
@@ -186,7 +186,7 @@ func TestKnown(t *testing.T) {
 		t.Error("who is complete?")
 	}
 	k.Add(links.Answer{Node: &links.Node{NodeInfo: links.NodeInfo{Site: "alpha"}, Procs: []links.Proc{{Rank: 0, State: links.ProcEnded}, {Rank: 1, State: links.ProcEnded}}}}, time.Now())
-	running := *k.nodes["beta\x00\x00\x00"].node
+	running := *k.nodes[nodeKey{1, "beta", "", 0}].node
 	running.Procs = slices.Clone(running.Procs)
 	running.Procs[1].State = links.ProcRunning
 	k.Add(links.Answer{Others: []links.HostAnswer{{Node: &running}, {Error: "gone"}}}, time.Unix(2e9, 0))

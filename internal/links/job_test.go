@@ -161,7 +161,7 @@ func TestTimesOfAnotherClock(t *testing.T) {
 	here := time.Unix(5000, 0)
 	ago := func(s int) time.Time { return time.Unix(900_000, 0).Add(-time.Duration(s) * time.Second) }
 	n := Node{
-		Now: ago(0), Transports: []Transport{{NextTry: ago(-7)}, {}}, WorldLinks: []WorldLink{{Since: ago(9)}},
+		Now: ago(0), Procs: []Proc{{Since: ago(5)}, {}}, Transports: []Transport{{NextTry: ago(-7)}, {}}, WorldLinks: []WorldLink{{Since: ago(9)}},
 		Views: []View{{Since: ago(3), Candidates: []Candidate{{At: ago(4)}}}, {}},
 	}
 	n.SetClock(here)
@@ -169,7 +169,7 @@ func TestTimesOfAnotherClock(t *testing.T) {
 		at   time.Time
 		want int
 	}{
-		"now": {n.Now, 0}, "next try": {n.Transports[0].NextTry, -7}, "links to worlds": {n.WorldLinks[0].Since, 9},
+		"now": {n.Now, 0}, "proc": {n.Procs[0].Since, 5}, "next try": {n.Transports[0].NextTry, -7}, "links to worlds": {n.WorldLinks[0].Since, 9},
 		"view": {n.Views[0].Since, 3}, "try": {n.Views[0].Candidates[0].At, 4},
 	} {
 		if got := here.Sub(c.at); got != time.Duration(c.want)*time.Second {

@@ -147,6 +147,9 @@ func (n *Node) SetClock(now time.Time) {
 		shift(&n.Server.Lost)
 		shift(&n.Server.DisconnectedSince)
 	}
+	for i := range n.Procs {
+		shift(&n.Procs[i].Since)
+	}
 	for i := range n.Transports {
 		shift(&n.Transports[i].NextTry)
 	}
@@ -263,7 +266,9 @@ type Proc struct {
 	Agent  Bytes  `json:"agent"`            // what went over the link to its agent
 	Silent string `json:"silent,omitempty"` // why it did not answer; its wait and its counters are unknown then
 
-	Since time.Time `json:"silent_since,omitzero"` // of a proc not told: when its node first did not answer
+	// Since is when the first question was asked that it has not answered, or of a proc not told,
+	// its node.
+	Since time.Time `json:"silent_since,omitzero"`
 
 	Counts  *Counts   `json:"counts,omitempty"` // nil: it did not answer
 	State   ProcState `json:"state"`

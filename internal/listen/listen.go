@@ -47,7 +47,15 @@ func First(in config.Ports, port uint16, open func(port uint16) (taken bool, err
 		case !taken:
 			return err
 		case p >= int(in.Last):
-			return fmt.Errorf("ports = %q: %w; the last one: %w", in, ErrInUse, err)
+			return fmt.Errorf("%s: %w; the last one: %w", said(in), ErrInUse, err)
 		}
 	}
+}
+
+// said is a range as the user has written it: in a file, or after a flag or a variable.
+func said(in config.Ports) string {
+	if in.Pos.IsZero() && in.Pos.File != "" {
+		return in.Pos.File + " " + in.String()
+	}
+	return fmt.Sprintf("ports = %q", in)
 }

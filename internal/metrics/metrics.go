@@ -41,11 +41,13 @@ type Settings struct {
 	// Describe returns the state of the node and its procs, before ctx ends, and Phase how far the
 	// node is.
 	Describe func(ctx context.Context) *links.Node
-	Phase    func() links.Phase
+	Phase    func() links.Phase // not used by Add
 }
 
 // Server serves metrics over HTTP.
 type Server struct {
+	registry *prometheus.Registry
+
 	http http.Server
 	at   net.Addr
 	done chan struct{}
@@ -73,7 +75,7 @@ func Serve(s Settings) (*Server, error) {
 		}
 		_, _ = fmt.Fprintln(w, phase)
 	})
-	m := &Server{at: ln.Addr(), done: make(chan struct{}), http: http.Server{
+	m := &Server{registry: registry, at: ln.Addr(), done: make(chan struct{}), http: http.Server{
 		Handler: mux, ReadTimeout: readLimit, WriteTimeout: writeLimit, IdleTimeout: time.Minute, MaxHeaderBytes: headerLimit,
 		ErrorLog: s.Log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}}
@@ -84,6 +86,16 @@ func Serve(s Settings) (*Server, error) {
 		}
 	}()
 	return m, nil
+}
+
+// Add serves the metrics of another node of this process, too, until remove is called. Its job, or
+// its site, must have another name than those that are served already.
+func (m *Server) Add(s Settings) (remove func(), err error) {
+	c := newCollector(s)
+	if err := m.registry.Register(c); err != nil {
+		return nil, fmt.Errorf("metrics of %s at site %s: %w", s.Job, s.Site, err)
+	}
+	return func() { m.registry.Unregister(c) }, nil
 }
 
 // Address returns the address where the server listens.

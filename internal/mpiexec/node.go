@@ -30,7 +30,7 @@ func (r *Run) Args() ([]string, error) {
 	if r.Progress != "" {
 		args = append(args, "-progress", r.Progress)
 	}
-	for _, x := range [][2]string{{"-metrics", r.Metrics}, {"-report", r.Report}, {"-trace-calls", r.Calls}} {
+	for _, x := range [][2]string{{"-ports", r.Ports}, {"-metrics", r.Metrics}, {"-report", r.Report}, {"-trace-calls", r.Calls}, {"-otlp", r.OTLP}} {
 		if x[1] != "" {
 			args = append(args, x[0], x[1])
 		}

@@ -120,9 +120,11 @@ var computing = []option{
 }
 
 var records = []option{
+	{[]string{"-ports"}, []string{"LOW-HIGH"}, "all that the job listens at has a port of these, as 7800-7899", record(func(p *parser) *string { return &p.run.Ports })},
 	{[]string{"-metrics"}, []string{"ADDRESS"}, "each machine serves metrics for Prometheus there, as 127.0.0.1:9464", record(func(p *parser) *string { return &p.run.Metrics })},
 	{[]string{"-report"}, []string{"FILE"}, "a report about the job is written at its end, as job.html", record(func(p *parser) *string { return &p.run.Report })},
 	{[]string{"-trace-calls"}, []string{"FILE"}, "calls of MPI over time, as calls-%r.json; %r is the rank, %p the node's process ID", record(func(p *parser) *string { return &p.run.Calls })},
+	{[]string{"-otlp"}, []string{"URL"}, "the job's steps go to this OpenTelemetry collector, as http://127.0.0.1:4318", record(func(p *parser) *string { return &p.run.OTLP })},
 }
 
 func nothing(*parser, []string) error { return nil }

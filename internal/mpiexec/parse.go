@@ -20,9 +20,11 @@ type Run struct {
 	Verbose  bool      // print what is done
 	LogLevel string    // of impi-node; empty: its own
 	Bind     string    // core or none; empty: not given
+	Ports    string    // range of the ports that the job listens at; empty: any
 	Metrics  string    // where metrics are served; empty: nowhere
 	Report   string    // file of the report; empty: none
 	Calls    string    // files of the calls of MPI; empty: none
+	OTLP     string    // URL of an OpenTelemetry collector; empty: none
 	Progress string    // how often procs make progress while they compute; empty: not given
 	Engine   string    // by which Hosts are reached; empty: all runs on this machine
 	Hosts    []Host    // in the order of the ranks, with the procs of all programs

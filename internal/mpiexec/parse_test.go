@@ -55,6 +55,7 @@ func TestArgs(t *testing.T) {
 		"-n 2 --progress 1ms ./a":           "-no-prefix -progress 1ms -n 2 -- ./a",
 		"-metrics [::1]:1 --report r ./a":   "-no-prefix -metrics [::1]:1 -report r -n 1 -- ./a",
 		"-trace-calls c-%r -n 2 ./a":        "-no-prefix -trace-calls c-%r -n 2 -- ./a",
+		"-otlp http://c:1 --ports 1-9 ./a":  "-no-prefix -ports 1-9 -otlp http://c:1 -n 1 -- ./a",
 		"-hostfile local -n 2 ./a":          "-no-prefix -n 2 -- ./a",
 		"-host here:4,localhost -n 2 ./a":   "-no-prefix -n 2 -- ./a",
 		"-H ::1 ./a":                        "-no-prefix -n 1 -- ./a",

@@ -73,6 +73,9 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.metrics != nil {
 		n.metrics.Close()
 	}
+	if n.unserve != nil {
+		n.unserve()
+	}
 	if n.control != nil {
 		n.control.End.SetEnd(n.opt.Site.Name, textOf(f))
 	}

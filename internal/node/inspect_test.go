@@ -239,7 +239,8 @@ func TestStoppedProc(t *testing.T) {
 	n := all[0].n
 	pid := n.procs.All()[1].PID()
 	stop(t, pid)
-	for range 2 { // the second asks nobody anything: it waits for the same answer
+	var since [2]time.Time
+	for i := range 2 { // the second asks nobody anything: it waits for the same answer
 		var d *links.Node
 		for range 60 { // the one that runs may need more than a second on a busy machine
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -251,6 +252,9 @@ func TestStoppedProc(t *testing.T) {
 		}
 		if d.Procs[0].Silent != "" || !strings.Contains(d.Procs[1].Silent, "is stopped") {
 			t.Fatalf("%+v", d.Procs)
+		}
+		if since[i] = d.Procs[1].Since; since[i].IsZero() || since[i] != since[0] || !d.Procs[0].Since.IsZero() {
+			t.Errorf("%d: it is silent since %v, and the one that answers since %v", i, since, d.Procs[0].Since)
 		}
 		if v := d.Views[1]; v.Local != 1 || v.State != links.StateLinked || v.Transport != "tcp" || v.Traffic != nil {
 			t.Errorf("what the node knows itself: %+v", v)

@@ -254,9 +254,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	}
 	how := routes.Collectives(n.routes)
 	j.Direct, j.DirectLong = int32(how.Direct), int64(how.DirectLong)
-	if n.opt.spawned == nil {
-		j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
-	}
+	j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
 	if n.world != nil && len(n.routes.Cards.At(rank).Endpoints) > 0 { // otherwise it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
@@ -264,7 +262,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 }
 
 func keepsAccounts(n *node) bool {
-	return n.opt.spawned == nil && (n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != "")
+	return n.opt.Site.Metrics.Calls || n.opt.Job.Report.Path != ""
 }
 
 // viewsFor describes all procs of the job to those of one host, which see them alike: they have one
@@ -300,11 +298,10 @@ func procFor(n *node, self wire.WorldRank, locals []*procs.Proc, to wire.WorldRa
 }
 
 func (n *node) name() string {
-	name := n.opt.Job.Name()
 	if s := n.opt.spawned; s != nil {
-		name += "/" + s.World()
+		return n.opt.root.opt.Job.Name() + "/" + s.World()
 	}
-	return name
+	return n.opt.Job.Name()
 }
 
 // HandleMessage handles a message of a proc in MPI about links or other worlds. It returns false

@@ -76,6 +76,7 @@ type node struct {
 	fallBacks  dial.FallBacks
 	control    *inspect.Control
 	metrics    *metrics.Server  // nil: none are served
+	unserve    func()           // of a spawned world whose metrics are served: ends that
 	recorder   *record.Recorder // nil: no record of the job is written
 	ui         *ui.Server       // nil: no page is served
 	spans      spans
@@ -155,10 +156,10 @@ var lastLook = 2 * time.Second
 
 // newRecorder returns nil if no report is wanted, or another node writes it.
 func newRecorder(n *node) *record.Recorder {
-	if n.opt.spawned != nil || n.spare != nil || !n.cluster.IsHead() {
+	if n.spare != nil || !n.cluster.IsHead() {
 		return nil
 	}
-	return record.New(record.Settings{Job: n.opt.Job, Name: n.name(), Site: n.opt.Site.Name, Routes: n.routes, Log: n.log, Patience: lastLook})
+	return record.New(record.Settings{Job: n.opt.Job, Name: n.name(), Site: siteLabel(n), Routes: n.routes, Log: n.log, Patience: lastLook})
 }
 
 func newNode(opt Options) *node {

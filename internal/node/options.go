@@ -2,6 +2,7 @@ package node
 
 import (
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -49,6 +50,10 @@ type Options struct {
 
 	// Cluster defines which host of Site this node runs; nil: all of them.
 	Cluster *client.ClusterConfig
+
+	// Server is a port that server.Listen has opened for the job's server, if that is embedded here;
+	// nil: the node opens one.
+	Server net.Listener
 
 	// Joined are the procs, in the order of their ranks, where a process manager has started
 	// them; nil: the node starts them.

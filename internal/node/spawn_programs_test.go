@@ -61,6 +61,14 @@ func init() {
 		}
 		programs["spawn"]()
 	}
+	programs["either-steady"] = func() {
+		check(mpi.Init())
+		if mpi.Parent() != nil {
+			programs["steady"]()
+			return
+		}
+		programs["spawn"]()
+	}
 	programs["child"] = func() {
 		w := joined()
 		parents := mpi.Parent()
@@ -86,7 +94,7 @@ func init() {
 		finalize()
 	}
 	programs["steady"] = func() { // stays connected for ever
-		initialize()
+		joined()
 		greet(mpi.Parent(), true)
 		fmt.Println("steady")
 		hang()

@@ -42,7 +42,7 @@ func begin(ctx context.Context, n *node) (transports func() error, err error) {
 	again := reload.New(reload.Settings{Source: n.opt.File, Routes: n.routes, Log: n.log, Identities: func() []*rendezvous.Identity { return identities(n) }, Renew: func() []string { return renewed(n) }, Applied: n.opt.Reloaded})
 	set := inspect.Settings{
 		Name: n.name(), Site: n.site, Procs: n.procs, Ready: n.ready, Cluster: n.cluster, Reload: again.Reload, Text: again.Text, Log: n.limiter.Recent,
-		Reports: n.recorder != nil, Waits: func() string { return waitsFor(n) },
+		Reports: n.recorder != nil, Spawned: n.opt.spawned != nil, Waits: func() string { return waitsFor(n) },
 	}
 	if n.spare != nil {
 		set.Spare = n.spare
@@ -179,17 +179,20 @@ func hostsMeet(ctx context.Context, c *client.Cluster) error {
 	return c.Count(ctx)
 }
 
-// serveMetrics begins to serve metrics if the file wants it. Those of a spawned world are not
-// served, as its node is beside that of the site.
+// serveMetrics begins to serve metrics if the file wants it. The site's own node serves those of
+// the spawned worlds on its host.
 func serveMetrics(n *node) (err error) {
 	at := n.opt.Site.Metrics
-	if !at.Listen.IsValid() || n.opt.spawned != nil {
-		return nil
-	}
 	describe := func(ctx context.Context) *links.Node {
 		return n.control.Describe(ctx, links.Request{Account: at.Calls, ByHost: true})
 	}
-	s := metrics.Settings{Job: n.name(), Site: n.opt.Site.Name, Log: n.log, Describe: describe, Phase: n.control.Phase}
+	s := metrics.Settings{Job: n.name(), Site: siteLabel(n), Log: n.log, Describe: describe, Phase: n.control.Phase}
+	if n.opt.spawned != nil {
+		return serveMetricsOfWorld(n, s)
+	}
+	if !at.Listen.IsValid() {
+		return nil
+	}
 	err = listen.First(n.opt.Site.Ports, at.Listen.Port(), func(port uint16) (taken bool, err error) {
 		s.Listen = netip.AddrPortFrom(at.Listen.Addr(), port)
 		n.metrics, err = metrics.Serve(s)
@@ -200,6 +203,41 @@ func serveMetrics(n *node) (err error) {
 	}
 	n.log.Info("serves metrics", "url", "http://"+n.metrics.Address().String()+"/metrics")
 	return nil
+}
+
+// serveMetricsOfWorld has the site's own node, if it serves metrics, serve those of a spawned
+// world, except for those of its transports, which are that node's.
+func serveMetricsOfWorld(n *node, s metrics.Settings) (err error) {
+	server, describe := n.opt.root.metrics, s.Describe
+	if server == nil {
+		return nil
+	}
+	s.Describe = func(ctx context.Context) *links.Node {
+		d := describe(ctx)
+		d.Transports = nil
+		return d
+	}
+	n.unserve, err = server.Add(s)
+	return err
+}
+
+// siteLabel names a node's site among the clients of its job. In a spawned world one site may be
+// several of them.
+func siteLabel(n *node) string {
+	name := n.opt.Site.Name
+	if n.opt.spawned == nil {
+		return name
+	}
+	same := 0
+	for i := range n.opt.Job.Sites {
+		if n.opt.Job.Sites[i].Name == name {
+			same++
+		}
+	}
+	if same > 1 {
+		name += fmt.Sprintf(".%d", n.opt.Site.Client)
+	}
+	return name
 }
 
 // serveUI begins to serve the page of impi-node ui if the file wants it and this is the head. The
@@ -232,7 +270,13 @@ func (n *node) startServer() (err error) {
 	if !n.opt.Site.Server.Embedded {
 		return nil
 	}
-	if n.server, err = server.ServeFor(wire.ClientRank(n.opt.Site.Client), n.opt.Job, n.opt.Site, n.log); err != nil {
+	self := wire.ClientRank(n.opt.Site.Client)
+	if n.opt.Server != nil {
+		n.server, err = server.ServeAt(n.opt.Server, self, n.opt.Job, n.opt.Site, n.log)
+	} else {
+		n.server, err = server.ServeFor(self, n.opt.Job, n.opt.Site, n.log)
+	}
+	if err != nil {
 		return err
 	}
 	n.client.Server = n.server

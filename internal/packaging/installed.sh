@@ -1,5 +1,11 @@
 #!/bin/sh
-# systemd has to read the units anew, where it runs.
+# The group that may read certificates of servers has to be there before a unit starts, and systemd has to
+# read the units anew, where it runs.
+if command -v systemd-sysusers >/dev/null 2>&1; then
+  systemd-sysusers impi.conf || true
+elif command -v groupadd >/dev/null 2>&1 && ! grep -q '^impi:' /etc/group; then
+  groupadd --system impi || true
+fi
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload || true
 fi

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/wireup"
@@ -17,6 +18,7 @@ import (
 type inquiry struct {
 	mu     sync.Mutex
 	done   chan struct{} // closed when the answer is complete; nil: no inquiry
+	asked  time.Time     // when the inquiry began
 	parts  *wireup.Stats // the parts of the answer that have come
 	answer *wireup.Stats // the last complete answer
 }
@@ -36,7 +38,7 @@ func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
 	q := &p.inquiry
 	q.mu.Lock()
 	if q.done == nil {
-		q.done = make(chan struct{})
+		q.done, q.asked = make(chan struct{}), time.Now()
 		go func() { _ = p.Send(wireup.Message{Kind: wireup.KindStats, Calls: calls}) }() // blocks if the proc does not read
 	}
 	done := q.done
@@ -51,6 +53,17 @@ func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w%s", errSilent, stopped(p.os.PID()))
 	}
+}
+
+// SilentSince returns when the proc was asked what it has not answered; zero: it has answered all.
+func (p *Proc) SilentSince() time.Time {
+	q := &p.inquiry
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.done == nil {
+		return time.Time{}
+	}
+	return q.asked
 }
 
 // heard takes a message of an answer. It returns false if it was not asked for, or is too long.

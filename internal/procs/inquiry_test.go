@@ -5,6 +5,7 @@ import (
 	"errors"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/launch"
@@ -79,7 +80,11 @@ func TestAProcIsAskedOnce(t *testing.T) {
 	p.phase.Store(int32(ending.InMPI))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
+	if since := p.SilentSince(); !since.IsZero() {
+		t.Errorf("it is silent since %v, before it was asked", since)
+	}
 	var waited chan struct{}
+	var silent time.Time
 	for range 3 {
 		if _, err := p.Stats(over, true); !errors.Is(err, errSilent) {
 			t.Fatalf("an answer of nobody: %v", err)
@@ -90,6 +95,13 @@ func TestAProcIsAskedOnce(t *testing.T) {
 		if waited != nil && asked != waited {
 			t.Error("it was asked again")
 		}
-		waited = asked
+		since := p.SilentSince()
+		if since.IsZero() || waited != nil && since != silent {
+			t.Errorf("it is silent since %v, then since %v", silent, since)
+		}
+		waited, silent = asked, since
+	}
+	if p.inquiry.heard(&wireup.Stats{}, 1); !p.SilentSince().IsZero() {
+		t.Error("it is silent, though it has answered")
 	}
 }

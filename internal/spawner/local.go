@@ -236,18 +236,23 @@ func (p *Local) asClient(o *start) config.Site {
 		site.Hosts = p.cluster.Hosts
 	}
 	site.Program = config.Program{Path: p.programs[0].Path, Stdin: -1} // for messages; see Program
-	if trace := site.Log.Trace; trace != "" && !strings.Contains(trace, "%r") {
-		site.Log.Trace = trace + "." + p.part.World + ".%r"
-	} else {
-		site.Log.Trace = strings.ReplaceAll(trace, "%r", p.part.World+".%r")
-	}
+	site.Log.Trace, site.Trace.Calls = p.ofWorld(site.Log.Trace), p.ofWorld(site.Trace.Calls)
 	return site
+}
+
+// ofWorld is a pattern of files, of which each proc has one, for those of the spawned world.
+func (p *Local) ofWorld(pattern string) string {
+	if pattern == "" || strings.Contains(pattern, "%r") {
+		return strings.ReplaceAll(pattern, "%r", p.part.World+".%r")
+	}
+	return pattern + "." + p.part.World + ".%r"
 }
 
 // job is the spawned world as far as the site's file knows the others of it.
 func (p *Local) job(o *start, own config.Site) *config.Job {
 	of := p.spawner.Routes.Job
-	job := &config.Job{File: of.File, Dir: of.Dir, Complete: true, Survive: o.Survive, Limits: routes.CurrentLimits(p.spawner.Routes)}
+	job := of.ForWorld(p.part.World)
+	job.Survive, job.Limits = o.Survive, routes.CurrentLimits(p.spawner.Routes)
 	for client, name := range o.Sites {
 		site, ok := of.Site(name)
 		switch {

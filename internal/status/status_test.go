@@ -104,6 +104,7 @@ func TestDeadlock(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
+	since := time.Now().Add(-3 * time.Hour)
 	j := job(
 		waits(0, "MPI_Recv", 40*time.Second+100*time.Millisecond, from(3)),
 		waits(1, "mpi.Waitall", 75*time.Minute, links.Partner{What: "send", Peer: 2, Tag: 1, Comm: world, Why: "SYNCACK"}, links.Partner{What: "recv", Any: true, Tag: -1}),
@@ -112,6 +113,7 @@ func TestText(t *testing.T) {
 		links.Proc{Rank: 4, PID: 104, State: links.ProcRunning, Silent: "it does not answer"},
 		links.Proc{Rank: 5, PID: 105, State: links.ProcInit},
 		links.Proc{Rank: 6, PID: 106, State: links.ProcEnded, Ended: "was killed by signal 9 (killed)"},
+		links.Proc{Rank: 7, PID: 107, State: links.ProcRunning, Silent: "it does not answer", Since: since},
 	)
 	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
 	j.Sites[0].Ranks[2].Blocked.Computes = true
@@ -127,7 +129,7 @@ func TestText(t *testing.T) {
 	write(&b, &Report{Jobs: []Job{{Job: *j, Deadlock: &Deadlock{For: 90 * time.Second, Cycle: []int{0, 3}}}}})
 	want := `job heat  (a1b2)
 
-  site alpha  ranks 0-6  10.0.0.1  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained
+  site alpha  ranks 0-7  10.0.0.1  node 42 running  plugin tcp started 3 times, plugin quic failed, unix is drained
     rank 0  pid 100  blocked for 40.1 s in MPI_Recv (from rank 3, tag 7 in MPI_COMM_WORLD)
     rank 1  pid 101  blocked for 1h15m0s in mpi.Waitall (to rank 2, tag 1 in MPI_COMM_WORLD, which has not begun to receive; from any rank, any tag) at heat/main.go:88
     rank 2  pid 102  blocked for 12 ms in mpi.Barrier (rank 0 in MPI_COMM_WORLD; rank 3 in MPI_COMM_WORLD); other threads compute
@@ -135,6 +137,7 @@ func TestText(t *testing.T) {
     rank 4  pid 104  silent: it does not answer
     rank 5  pid 105  in MPI_Init
     rank 6  pid 106  was killed by signal 9 (killed)
+    rank 7  pid 107  silent since ` + since.Format(time.TimeOnly) + `, 3h0m0s ago: it does not answer
 
   site beta  ranks 7-8  elsewhere, running
     rank 7  10.0.0.2   pid 7  finished

@@ -213,6 +213,14 @@ func hostOf(p *links.SiteState, x *links.Proc) string {
 	return ""
 }
 
+// silent is about a proc that has not answered, since when if that is known.
+func silent(p *links.Proc) string {
+	if p.Since.IsZero() {
+		return "silent: " + oneLine(p.Silent)
+	}
+	return fmt.Sprintf("silent since %s, %s ago: %s", p.Since.Format(time.TimeOnly), ago(time.Since(p.Since)), oneLine(p.Silent))
+}
+
 func does(p *links.Proc) string {
 	switch {
 	case p.State == links.ProcLost:
@@ -222,13 +230,13 @@ func does(p *links.Proc) string {
 	case p.State == links.ProcNotAsked:
 		return oneLine(p.Silent)
 	case p.State == links.ProcNotTold && !p.Since.IsZero():
-		return fmt.Sprintf("silent since %s, %s ago: %s", p.Since.Format(time.TimeOnly), ago(time.Since(p.Since)), oneLine(p.Silent))
+		return silent(p)
 	case p.State == links.ProcNotTold:
 		return "not told: " + oneLine(p.Silent)
 	case p.State != links.ProcRunning && p.State != "": // older nodes do not report it
 		return string(p.State)
 	case p.Silent != "":
-		return "silent: " + oneLine(p.Silent)
+		return silent(p)
 	case p.Blocked != nil:
 		return wait(p.Blocked)
 	}

@@ -274,6 +274,25 @@ func TestPage(t *testing.T) {
 	b.await(`/^(nothing answers here any more|the job has ended: this is what was seen last)/.test(document.getElementById("live").textContent)`) // whether its end has been told or not
 }
 
+// TestPageOfALargeHost: 1,024 procs of one host are a field that is as wide as the page, not a tower
+// of a few in each row.
+func TestPageOfALargeHost(t *testing.T) {
+	j := links.Job{Name: "wide", ID: "abc"}
+	p := links.SiteState{Site: links.Site{Name: "local", Own: true, Procs: 1024, Hosts: []string{"127.0.0.1"}}, Phase: links.PhaseRunning}
+	for rank := range 1024 {
+		p.Ranks = append(p.Ranks, links.Proc{Rank: rank, PID: 1000 + rank, State: links.ProcRunning, Counts: &links.Counts{}})
+	}
+	j.Sites = append(j.Sites, p)
+	s := serve(t, func(context.Context) []status.Job { return []status.Job{{Job: j}} })
+	b := open(t)
+	b.do(chromedp.Navigate(s.URL()))
+	b.await(`document.querySelectorAll("#sites .ranks i").length === 1024`)
+	b.await(`document.querySelector("#sites .host").clientWidth > innerWidth / 2`)
+	b.await(`document.querySelector("#sites .host").clientHeight < innerHeight`)
+	b.shot("large-host")
+	b.check(s)
+}
+
 // TestLargePage: a job of 1,024 ranks is shown by host.
 func TestLargePage(t *testing.T) {
 	s := serve(t, func(context.Context) []status.Job { return large(0) })

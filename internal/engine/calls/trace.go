@@ -3,6 +3,7 @@ package calls
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"strconv"
 	"strings"
@@ -104,6 +105,7 @@ const (
 // TimelineProc is what a timeline calls its proc, and by Comm its communicators.
 type TimelineProc struct {
 	Rank, Host int    // world rank, and host rank
+	World      string // a spawned world; empty: that of the job
 	HostName   string // for people
 	Comm       func(id uint64) string
 }
@@ -155,14 +157,17 @@ const mostTexts = 4096
 // is a List, or writes to one: it gets whole lines, without the end of the list.
 func Trace(w io.Writer, at TimelineProc, each bool) *Timeline {
 	t := &Timeline{to: w, at: at, texts: make(map[about]text), stop: make(chan struct{}), over: make(chan struct{})}
-	for _, m := range []struct{ what, name string }{
-		{"process_name", fmt.Sprintf("host %d: %s", at.Host, at.HostName)}, {"thread_name", fmt.Sprintf("rank %d", at.Rank)},
-	} {
+	host, rank := fmt.Sprintf("host %d: %s", at.Host, at.HostName), fmt.Sprintf("rank %d", at.Rank)
+	if at.World != "" {
+		host, rank = at.World+", "+host, rank+" of "+at.World
+		t.at.Host = hostOfWorld(at.World, at.Host)
+	}
+	for _, m := range []struct{ what, name string }{{"process_name", host}, {"thread_name", rank}} {
 		sep := ","
 		if m.what == "process_name" {
 			sep = "["
 		}
-		t.print(`%s{"ph":"M","name":%q,"pid":%d,"tid":%d,"args":{"name":%s}}`+"\n", sep, m.what, at.Host, at.Rank, quoted(m.name))
+		t.print(`%s{"ph":"M","name":%q,"pid":%d,"tid":%d,"args":{"name":%s}}`+"\n", sep, m.what, t.at.Host, at.Rank, quoted(m.name))
 	}
 	if each {
 		enable(traces)
@@ -176,6 +181,14 @@ func Trace(w io.Writer, at TimelineProc, each bool) *Timeline {
 	}
 	go t.run()
 	return t
+}
+
+// hostOfWorld numbers a host of a spawned world apart from those of the job and, but by chance, of
+// other worlds, so that files of several can be put together.
+func hostOfWorld(world string, host int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(world)) // never fails
+	return int(h.Sum32()&0x7fff|1)<<16 | host&0xffff
 }
 
 func (t *Timeline) run() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/board"
@@ -366,8 +367,13 @@ func (a *account) beginTrace(path string) {
 		cut(0, err)
 		return
 	}
+	world := ""
+	if a.p.Job.Parent != "" {
+		world = a.p.Job.Name[strings.LastIndexByte(a.p.Job.Name, '/')+1:]
+	}
 	a.trace = calls.Trace(&TraceFile{W: &calls.JSONList{F: file}, Cut: cut}, calls.TimelineProc{
-		Rank: int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
+		World: world,
+		Rank:  int(a.p.Job.Rank), Host: int(a.p.Job.Proc(a.p.Job.Rank).Node), HostName: ProcessorName(),
 		Comm: func(id uint64) string { return a.p.Comms.nameOf(wire.ContextID(id)) },
 	}, a.p.Job.TimelineEach)
 	a.run = a.trace.Run

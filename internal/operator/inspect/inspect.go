@@ -55,6 +55,7 @@ type Settings struct {
 	Waits func() string // what the node waits for in startup; empty: nothing
 	Spare Spare         // nil: the node is not that of a spare site
 
+	Spawned bool // the node is of a spawned world, and its transports are those of the site's own node
 	Reports bool // this node writes a report, for which it needs the final figures of other sites
 }
 
@@ -305,6 +306,9 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		}
 		d.Channels = append(d.Channels, list...)
 	}
+	if c.Spawned {
+		known.resent = nil // the site's own node tells of what its plugins had to send again
+	}
 	d.Retransmits = c.resent.sum(transportNames(c), stats, c.Channels.Retransmits(), known.resent)
 	c.describePairs(d, stats, &known, r)
 	if r.ByHost {
@@ -410,7 +414,7 @@ func (c *Control) describeProc(ctx context.Context, p *procs.Proc, r links.Reque
 	}
 	if err != nil {
 		if d.State, d.Ended = stateOf(p); d.State != links.ProcEnded { // it may have ended meanwhile
-			d.Silent = err.Error()
+			d.Silent, d.Since = err.Error(), p.SilentSince()
 		}
 		return d, nil
 	}

@@ -73,6 +73,24 @@ const NoClient wire.ClientRank = -1
 // ServeFor is Serve in the node of client self, which is not named in the lists of clients that are
 // missing.
 func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
+	ln, err := Listen(context.Background(), job, site, site.Server.Address)
+	if err != nil {
+		return nil, fmt.Errorf("the job's server: %w", err)
+	}
+	s, err := ServeAt(ln, self, job, site, log)
+	if err != nil {
+		_ = ln.Close()
+	}
+	return s, err
+}
+
+// Listen opens a port for a server of a site, one of the site's ports if at has none.
+func Listen(ctx context.Context, job *config.Job, site config.Site, at netip.AddrPort) (net.Listener, error) {
+	return listen.TCP(ctx, net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.SilenceLimit(job))}, at, site.Ports)
+}
+
+// ServeAt is ServeFor at a port that Listen has opened. The caller closes ln after an error.
+func ServeAt(ln net.Listener, self wire.ClientRank, job *config.Job, site config.Site, log hclog.Logger) (*Server, error) {
 	kept, err := names.NewServer(names.ServerConfig{Auth: AuthOf(site.Auth), Logger: report.QuietLogger{Logger: log.Named("names")}})
 	if err != nil {
 		return nil, fmt.Errorf("the job's server: %w", err)
@@ -82,11 +100,6 @@ func ServeFor(self wire.ClientRank, job *config.Job, site config.Site, log hclog
 		return nil, err
 	}
 	optional := site.Server.TLS == config.TLSOptional
-	lc := net.ListenConfig{KeepAliveConfig: socket.KeepAlive(routes.SilenceLimit(job))}
-	ln, err := listen.TCP(context.Background(), lc, site.Server.Address, site.Ports)
-	if err != nil {
-		return nil, fmt.Errorf("the job's server: %w", err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{job: job, address: ln.Addr().(*net.TCPAddr).AddrPort(), cancel: cancel, done: make(chan struct{}), id: id}
 	for c := range site.Server.Clients {

@@ -205,7 +205,7 @@ function drawMap() {
     element("h2", {}, s.name + " ", element("small", {}, s.problem || (s.own ? s.phase || "does not answer" : "another MPI"))),
     element("div", { class: "hosts" + (many ? " many" : "") }, ...s.hosts.map((h) => {
       const ranks = job.ranks.filter((r) => r.site === i && (r.host === h.rank || s.hosts.length === 1));
-      return element("div", { class: "host" + (h.problem ? " wrong" : ""), title: h.problem || `host ${h.rank}, ${h.name}` },
+      return element("div", { class: "host" + (h.problem ? " wrong" : "") + (ranks.length > 128 ? " large" : ""), title: h.problem || `host ${h.rank}, ${h.name}` },
         element("button", { class: "name", onclick: () => explainHosts(h.rank) }, h.name),
         element("div", { class: "ranks" }, ...ranks.map((r) => element("i", {
           class: r.state, title: `rank ${r.rank}: ${r.does}`, "data-rank": r.rank, onclick: () => explain(r.rank),

@@ -45,6 +45,27 @@ done
 wait
 settles impi-server@chem inactive "server after the job"
 
+# A server with certificates, which are rotated while it runs.
+impi-node cert init -sites tls >/dev/null
+for suffix in pem key; do install -m 640 -g impi certs/tls.$suffix /etc/impi/tls-cert.$suffix; done
+install -m 644 certs/ca.pem /etc/impi/ca.pem
+cp /etc/impi/chem.key /etc/impi/tls.key
+printf 'CLIENTS=1\nHOST=127.0.0.1\nPORT=7801\nOPTIONS=-cert /etc/impi/tls-cert.pem -key /etc/impi/tls-cert.key -ca /etc/impi/ca.pem\n' >/etc/impi/tls.env
+taken() { journalctl -u impi-server@tls -o cat | grep -c "$1"; }
+systemctl start impi-server@tls
+settles impi-server@tls active "server with certificates"
+impi-node cert issue -renew tls >/dev/null
+for suffix in pem key; do install -m 640 -g impi certs/tls.$suffix /etc/impi/tls-cert.$suffix; done
+systemctl reload impi-server@tls
+for _ in {1..200}; do [ "$(taken 'new connections use the certificate')" = 1 ] && break; sleep 0.1; done
+is "rotated $(taken 'new connections use the certificate')"
+chmod 600 /etc/impi/tls-cert.key
+systemctl reload impi-server@tls
+for _ in {1..200}; do [ "$(taken 'reloaded nothing')" = 1 ] && break; sleep 0.1; done
+is "unreadable $(taken 'reloaded nothing.*permission denied')"
+settles impi-server@tls active "server after rotation"
+systemctl stop impi-server@tls
+
 systemctl start impi-server@chem
 settles impi-server@chem active "second server"
 now=$(pid)
@@ -55,3 +76,15 @@ dpkg -r impi
 settles impi-names inactive "removed names"
 settles impi-server@chem inactive "removed server"
 is "units $(ls /usr/lib/systemd/system | grep -c impi)"
+
+# The same by RPM, whose scripts get numbers.
+rpm -i --nodeps /trial/old.rpm
+is "rpm installed $(systemctl is-enabled impi-names)"
+systemctl enable --now impi-names
+settles impi-names active "rpm names"
+now=$(pid)
+rpm -U --nodeps /trial/next.rpm
+is "rpm upgraded $([ "$(pid)" = "$now" ] && echo untouched)"
+rpm -e impi
+settles impi-names inactive "rpm removed names"
+is "rpm units $(ls /usr/lib/systemd/system | grep -c impi) $(systemctl show -p LoadState --value impi-names)"
