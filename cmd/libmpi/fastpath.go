@@ -3,25 +3,8 @@
 package main
 
 /*
-#include <stddef.h>
 #include "fastpath.h"
 #include "measure.h"
-
-enum {
-	peerSize = sizeof(struct peer), commSize = sizeof(struct comm), requestSize = sizeof(struct request), fastPathSize = sizeof(struct fastpath),
-	atTaken = offsetof(struct peer, taken), atTakes = offsetof(struct peer, takes), atPeer = offsetof(struct comm, peer),
-	atRoom = offsetof(struct request, room), atBytes = offsetof(struct request, bytes),
-	atSpare = offsetof(struct fastpath, spare), atTop = offsetof(struct fastpath, top), atYields = offsetof(struct fastpath, yields), atComms = offsetof(struct fastpath, comms), atTable = offsetof(struct fastpath, table),
-	boardSize = sizeof(struct board), atNumber = offsetof(struct board, number), atSeen = offsetof(struct board, seen), atOps = offsetof(struct board, ops),
-	atBoard = offsetof(struct comm, board), atReview = offsetof(struct peer, review), atOwed = offsetof(struct peer, owed),
-	atLend = offsetof(struct board, lend), keySize = sizeof(struct memory_key),
-	atMoves = offsetof(struct fastpath, moves), teamSize = sizeof(struct team), atTeams = offsetof(struct fastpath, teams), atTeam = offsetof(struct comm, team),
-	windowSize = sizeof(struct window), targetSize = sizeof(struct target), atWindows = offsetof(struct fastpath, windows), atBusy = offsetof(struct fastpath, busy),
-	atBegun = offsetof(struct fastpath, begun), atWhat = offsetof(struct request, what), atStep = offsetof(struct request, step), atOp = offsetof(struct request, op),
-	atTargets = offsetof(struct window, targets), atEvery = offsetof(struct window, every), atPassive = offsetof(struct window, passive), atWhole = offsetof(struct window, whole),
-	atCarrier = offsetof(struct peer, carrier), atCarriers = offsetof(struct fastpath, carriers),
-	atUsed = offsetof(struct window, used), atIdle = offsetof(struct window, idle), atUnit = offsetof(struct target, unit), atLock = offsetof(struct target, lock), atOpen = offsetof(struct target, open),
-};
 */
 import "C"
 
@@ -31,7 +14,6 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/abi/handles"
@@ -40,77 +22,6 @@ import (
 	"github.com/openimpi/impi/internal/engine/proc"
 	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/plugins/sdk/link"
-	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
-)
-
-// The sizes and offsets must be equal in Go and in C; if not, an array has a negative length and
-// the build fails.
-var (
-	_ [C.peerSize - unsafe.Sizeof(fastpath.Peer{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Peer{}) - C.peerSize]struct{}
-	_ [C.commSize - unsafe.Sizeof(fastpath.Comm{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Comm{}) - C.commSize]struct{}
-	_ [C.requestSize - unsafe.Sizeof(fastpath.Request{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Request{}) - C.requestSize]struct{}
-	_ [C.fastPathSize - unsafe.Sizeof(fastpath.Memory{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Memory{}) - C.fastPathSize]struct{}
-	_ [C.atTaken - unsafe.Offsetof(fastpath.Peer{}.Taken)]struct{}
-	_ [C.atTakes - unsafe.Offsetof(fastpath.Peer{}.Takes)]struct{}
-	_ [C.atPeer - unsafe.Offsetof(fastpath.Comm{}.Peer)]struct{}
-	_ [C.atRoom - unsafe.Offsetof(fastpath.Request{}.Room)]struct{}
-	_ [C.atBytes - unsafe.Offsetof(fastpath.Request{}.Bytes)]struct{}
-	_ [C.atSpare - unsafe.Offsetof(fastpath.Memory{}.Spare)]struct{}
-	_ [C.atComms - unsafe.Offsetof(fastpath.Memory{}.Comms)]struct{}
-	_ [C.atTable - unsafe.Offsetof(fastpath.Memory{}.Table)]struct{}
-	_ [C.boardSize - unsafe.Sizeof(board.State{})]struct{}
-	_ [unsafe.Sizeof(board.State{}) - C.boardSize]struct{}
-	_ [C.atNumber - unsafe.Offsetof(board.State{}.Number)]struct{}
-	_ [C.atSeen - unsafe.Offsetof(board.State{}.Seen)]struct{}
-	_ [C.atOps - unsafe.Offsetof(board.State{}.Ops)]struct{}
-	_ [C.atBoard - unsafe.Offsetof(fastpath.Comm{}.Board)]struct{}
-	_ [C.atTop - unsafe.Offsetof(fastpath.Memory{}.Top)]struct{}
-	_ [C.atYields - unsafe.Offsetof(fastpath.Memory{}.Yields)]struct{}
-	_ [C.atReview - unsafe.Offsetof(fastpath.Peer{}.Review)]struct{}
-	_ [C.atOwed - unsafe.Offsetof(fastpath.Peer{}.Owed)]struct{}
-	_ [C.atLend - unsafe.Offsetof(board.State{}.Lend)]struct{}
-	_ [C.keySize - unsafe.Sizeof(board.MemoryKey{})]struct{}
-	_ [C.windowSize - unsafe.Sizeof(fastpath.Window{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Window{}) - C.windowSize]struct{}
-	_ [C.teamSize - unsafe.Sizeof(fastpath.NativeComm{})]struct{}
-	_ [unsafe.Sizeof(fastpath.NativeComm{}) - C.teamSize]struct{}
-	_ [C.targetSize - unsafe.Sizeof(fastpath.Target{})]struct{}
-	_ [unsafe.Sizeof(fastpath.Target{}) - C.targetSize]struct{}
-)
-
-// More offsets, and positions, which must be equal in Go and in C.
-const (
-	_ = -uint((C.atBegun ^ unsafe.Offsetof(fastpath.Memory{}.Begun)) | (C.atWhat ^ unsafe.Offsetof(fastpath.Request{}.What)) | (C.atStep ^ unsafe.Offsetof(fastpath.Request{}.Step)) | (C.atOp ^ unsafe.Offsetof(fastpath.Request{}.Op)))
-	_ = -uint((C.atWindows ^ unsafe.Offsetof(fastpath.Memory{}.Windows)) | (C.atBusy ^ unsafe.Offsetof(fastpath.Memory{}.Busy)) | (C.atTargets ^ unsafe.Offsetof(fastpath.Window{}.Targets)))
-	_ = -uint((C.atEvery ^ unsafe.Offsetof(fastpath.Window{}.Every)) | (C.atPassive ^ unsafe.Offsetof(fastpath.Window{}.Passive)) | (C.atWhole ^ unsafe.Offsetof(fastpath.Window{}.Whole)))
-	_ = -uint((C.atCarrier ^ unsafe.Offsetof(link.FastBoxes{}.Carrier)) | (C.atCarriers ^ unsafe.Offsetof(fastpath.Memory{}.Shorts)))
-	_ = -uint((C.atTeams ^ unsafe.Offsetof(fastpath.Memory{}.Teams)) | (C.atTeam ^ unsafe.Offsetof(fastpath.Comm{}.Team)))
-	_ = -uint((C.atUsed ^ unsafe.Offsetof(fastpath.Window{}.Used)) | (C.atIdle ^ unsafe.Offsetof(fastpath.Window{}.Idle)))
-	_ = -uint((C.atUnit ^ unsafe.Offsetof(fastpath.Target{}.Unit)) | (C.atLock ^ unsafe.Offsetof(fastpath.Target{}.Lock)) | (C.atOpen ^ unsafe.Offsetof(fastpath.Target{}.Open)))
-)
-
-// The C code's constants for the board's layout and operations must be equal to Go's.
-const (
-	_ = -uint((C.ENTRIES ^ board.Entries) | (C.INLINE ^ board.Inline) | (C.ROOM ^ board.RoomSize) | (C.HALF ^ board.HalfSize) | (C.AREA ^ board.AreaSize))
-	_ = -uint((C.FASTBOXES ^ link.FastBoxCount) | (C.IN_FASTBOX ^ link.InFastBox) | (C.MAX_FASTBOX ^ link.MaxFastBox) | (C.ENVELOPE_COST ^ link.EnvelopeCost))
-	_ = -uint((C.PEERS ^ fastpath.Peers) | (C.COMMS ^ fastpath.Comms) | (C.RANKS ^ fastpath.Ranks) | (C.MEMBERS ^ fastpath.Members) | (C.REQUESTS ^ fastpath.Requests))
-	_ = -uint((C.FASTBOX_SHARE ^ link.FastBoxShare) | (C.FASTBOX_ALIGN ^ link.FastBoxAlign) | (C.FASTBOX_PIECE ^ link.FastBoxPiece) | (C.FAR_LEAST ^ ntcopy.Least))
-	_ = -uint((C.SLOT_HEAD ^ board.SlotHead) | (C.ENTRIES_AT ^ board.EntriesAt) | (C.ENTRY ^ board.EntrySize) | (C.MEMBER ^ board.MemberSize))
-	_ = -uint((C.STEP_BITS ^ board.StepBits) | (C.READ ^ board.DoneBit) | (C.SLOTS ^ board.Slots))
-	_ = -uint((C.MOST ^ fastpath.MaxBoardPost) | (C.PAIR_MOST ^ fastpath.MaxBoardPair) | (C.ALLREDUCE_MOST ^ fastpath.MaxBoardAllreduce) | (C.SELDOM ^ fastpath.BoardOpsPerLook))
-	_ = -uint((C.START_MOST ^ fastpath.BoardStartLimit) | (C.BARRIER ^ fastpath.BoardBarrier) | (C.ON_BOARD ^ fastpath.OnBoard))
-	_ = -uint((C.SUM ^ fastpath.Sum) | (C.PROD ^ fastpath.Prod) | (C.MAX ^ fastpath.Max) | (C.MIN ^ fastpath.Min) | (C.LAND ^ fastpath.LAnd) | (C.LOR ^ fastpath.LOr))
-	_ = -uint((C.LXOR ^ fastpath.LXor) | (C.BAND ^ fastpath.BAnd) | (C.BOR ^ fastpath.BOr) | (C.BXOR ^ fastpath.BXor) | (C.OPS ^ fastpath.Ops))
-	_ = -uint((C.LENT ^ board.LentBit) | (C.ASKED_AT ^ board.AskedAt) | (C.LEND_SIZE ^ board.LendSize) | (C.LEND_MOST ^ fastpath.MaxBoardLend) | (C.LEND_BCAST ^ fastpath.BoardLendBcast) | (C.PIECE ^ fastpath.BoardPiece) | (C.FOUND ^ fastpath.BoardFoundStreak) | (C.FAR_OWN ^ fastpath.BoardStreamingCopy))
-	_ = -uint((C.WINDOWS ^ fastpath.Windows) | (C.WINDOW_MOST ^ fastpath.MaxWindow) | (C.WINDOW_SELDOM ^ fastpath.FlushesPerLook))
-	_ = -uint((C.LONG_MOST ^ fastpath.MaxLong) | (C.MOVING ^ fastpath.Moving) | (C.NOWHERE ^ link.FastBoxNowhere) | (C.atMoves ^ unsafe.Offsetof(fastpath.Memory{}.Moves)))
-	_ = -uint((C.TEAMS ^ fastpath.Teams) | (C.TEAM_MOST ^ fastpath.MaxNative) | (C.TEAM_SELDOM ^ fastpath.NativeOpsPerLook))
-	_ = -uint((C.BCAST ^ fastpath.BoardBcast) | (C.GATHER ^ fastpath.BoardGather) | (C.SCATTER ^ fastpath.BoardScatter) | (C.ALLGATHER ^ fastpath.BoardAllgather))
-	_ = -uint((C.ALLTOALL ^ fastpath.BoardAlltoall) | (C.REDUCE ^ fastpath.BoardReduce) | (C.ALLREDUCE ^ fastpath.BoardAllreduce) | (C.REDUCE_SCATTER_BLOCK ^ fastpath.BoardReduceScatterBlock))
 )
 
 // shared is the memory by which C sends and receives short messages itself.
@@ -257,8 +168,8 @@ func learn(c *commObject, p uintptr, n int64, written bool) {
 
 // longest is the longest message, in bytes, that C may send or receive.
 func longest() int64 {
-	if shared.Shorts.Lend != nil {
-		return fastpath.MaxLong
+	if shared.Carriers.Lend != nil {
+		return link.MaxLent
 	}
 	return link.MaxFastBox
 }
@@ -313,22 +224,16 @@ func fastBoxWidth(t uintptr) int64 {
 	return 0
 }
 
-// The layout of handles of requests that C code makes: see requests.h.
-const (
-	fastPathKindShift = 27
-	fastPathShift     = 3
-)
-
 // isFastPath reports whether a handle is of a request that C has made, now or before.
-func isFastPath(h uintptr) bool { return uint32(h)>>fastPathKindShift == uint32(handles.FastPath) }
+func isFastPath(h uintptr) bool { return uint32(h)>>handles.KindShift == uint32(handles.FastPath) }
 
 // fastPathIndex is the index of a request by the lower half of its handle; fastpath.Requests or
 // more if no request has such a handle.
 func fastPathIndex(n uint32) int {
-	if n%(1<<fastPathShift) != 0 {
+	if n%(1<<handles.IndexShift) != 0 {
 		return fastpath.Requests
 	}
-	return int(n >> fastPathShift & (1<<(fastPathKindShift-fastPathShift) - 1))
+	return int(n >> handles.IndexShift & (1<<(handles.KindShift-handles.IndexShift) - 1))
 }
 
 // fastPathFromInt is the inverse of MPI_Request_toint for requests of C.

@@ -68,12 +68,12 @@ static inline struct place *room(struct peer *l, uint64_t n, char **data)
 // which is slower, and all messages would be packets until the peer has read it.
 static inline struct place *room_soon(struct peer *l, uint64_t n, char **data)
 {
-	for (int i = l->vain == l->seen + 1 ? 0 : x->polls;; i--) { // once for a peer that takes nothing
+	for (int i = l->full_at == l->seen + 1 ? 0 : x->polls;; i--) { // once for a peer that takes nothing
 		struct place *p = room(l, n, data);
 		if (p == NULL && MEASURED)
 			impi_stalls();
 		if (p == NULL && i <= 0)
-			l->vain = l->seen + 1;
+			l->full_at = l->seen + 1;
 		if (p != NULL || i <= 0 || l->charged + cost((uint32_t)n) > l->limit || GLANCE(x->leave_asked) || atomic_load(l->sleeps) != 0)
 			return p;
 		rest();
@@ -110,8 +110,8 @@ static int carry(struct peer *l, struct comm *c, const void *buf, uint64_t n, MP
 			look_at_taken(l);
 		if (l->sent - l->seen < FASTBOXES && (n > CARRIED_MOST ? x->carriers.lend(l->carrier, &m, (uintptr_t)buf, number) : x->carriers.put(l->carrier, &m, (uintptr_t)buf)))
 			break;
-		if (l->vain == l->seen + 1 || !goes_on(&w)) { // once for a peer that takes nothing
-			l->vain = l->seen + 1;
+		if (l->full_at == l->seen + 1 || !goes_on(&w)) { // once for a peer that takes nothing
+			l->full_at = l->seen + 1;
 			return 0;
 		}
 		x->carriers.pump(x->carriers.all, 1);

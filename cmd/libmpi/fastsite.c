@@ -68,7 +68,7 @@ static inline int overlap(const void *p, uint64_t n, const void *q, uint64_t m) 
 int impi_site_barrier(MPI_Comm comm)
 {
 	struct comm *c = start(comm, 0);
-	return c != NULL && finish(c, &(struct phase){ .what = PHASE_BARRIER }, 0);
+	return c != NULL && finish(c, &(struct phase){ .phase = PHASE_BARRIER }, 0);
 }
 
 int impi_site_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
@@ -79,7 +79,7 @@ int impi_site_bcast(void *buf, MPI_Count count, MPI_Datatype type, int root, MPI
 		return 0;
 	if (root < 0 || root >= c->size || !held(root == c->rank ? impi_readable : impi_writable, buf, n))
 		return refuse();
-	return finish(c, &(struct phase){ .what = PHASE_BCAST, .root = root, .n = (int64_t)n, .out = buf }, n);
+	return finish(c, &(struct phase){ .phase = PHASE_BCAST, .root = root, .n = (int64_t)n, .out = buf }, n);
 }
 
 int impi_site_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, void *recv, MPI_Count rcount, MPI_Datatype rtype, MPI_Comm comm)
@@ -95,7 +95,7 @@ int impi_site_alltoall(const void *send, MPI_Count scount, MPI_Datatype stype, v
 		send = NULL;
 	else if (!same(bytes(scount, stype), n) || impi_kind[(uintptr_t)stype] != impi_kind[(uintptr_t)rtype] || !held(impi_readable, send, all) || overlap(send, all, recv, all))
 		return refuse();
-	return finish(c, &(struct phase){ .what = PHASE_ALLTOALL, .n = (int64_t)n, .in = send, .out = recv }, all);
+	return finish(c, &(struct phase){ .phase = PHASE_ALLTOALL, .n = (int64_t)n, .in = send, .out = recv }, all);
 }
 
 int impi_site_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
@@ -111,5 +111,5 @@ int impi_site_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datat
 		send = NULL;
 	if (!held(impi_writable, recv, n) || (send != NULL && (!held(impi_readable, send, n) || overlap(send, n, recv, n))))
 		return refuse();
-	return finish(c, &(struct phase){ .what = PHASE_ALLREDUCE, .type = impi_site_type[(uintptr_t)type] - 1, .op = impi_site_op[o] - 1, .n = count, .in = send, .out = recv }, n);
+	return finish(c, &(struct phase){ .phase = PHASE_ALLREDUCE, .type = impi_site_type[(uintptr_t)type] - 1, .op = impi_site_op[o] - 1, .n = count, .in = send, .out = recv }, n);
 }

@@ -7,8 +7,6 @@
 
 // A request of C is a place in a table. Its handle has the kind, the index of the place, and the
 // generation, which tells it from earlier requests in the same place.
-enum { SHIFT = 3, KIND_SHIFT = 27 };
-
 static inline MPI_Request handle(struct request *r)
 {
 	uint64_t i = (uint64_t)(r - x->table);

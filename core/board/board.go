@@ -43,7 +43,8 @@ const (
 	inline = entrySize - 16
 )
 
-// The parts of the layout that C code uses, too: cmd/libmpi compares them with its own constants.
+// The parts of the layout that C code uses, too: its header is generated from them
+// (docs/shared-memory.md).
 const (
 	StepBits   = stepBits
 	DoneBit    = doneBit

@@ -1,9 +1,9 @@
 // Package fastpath has the memory by which C code sends and receives fast-box messages, does
 // collective operations on the host's board, and one-sided ones in memory that the host's procs
 // share, without entering Go (docs/decisions/0030-fast-boxes.md,
-// 0054-origins-access-shared-memory.md); cmd/libmpi's fastpath.h declares it for C. It has what C
-// must know of a proc's peers, communicators and receives, and the gate that keeps C out while Go
-// uses it.
+// 0054-origins-access-shared-memory.md). It has what C must know of a proc's peers, communicators and
+// receives, and the gate that keeps C out while Go uses it. C's header is generated from it: after a
+// change run go generate ./internal/abi (docs/shared-memory.md).
 //
 // Code that has passed the gate may do what Go would do while the proc is locked. C does an
 // operation completely, or changes nothing and enters Go. When Go has closed the gate it
@@ -54,13 +54,16 @@ const (
 // not wait until the others can find its post (docs/decisions/0075-a-start-does-not-wait.md).
 const BoardFoundStreak = 4
 
+// ReceivesPerLook is the maximum number of receives in a row that poll only the link that they receive
+// from, also in Go.
+const ReceivesPerLook = 64
+
 // BoardOpsPerLook is the maximum number of operations on a board between two looks at the links,
 // which Go does.
 const BoardOpsPerLook = 32
 
 // Limits of C's operations by the site's own MPI.
 const (
-	MaxLong          = 4 << 20 // bytes of a message
 	MaxNative        = 4 << 20 // bytes of an operation
 	NativeOpsPerLook = 1024    // one of this many operations is left to Go, which looks at the links
 )
@@ -143,7 +146,7 @@ type Memory struct {
 	Starts     uint32        // number of operations in StartedOps
 	Shared     uint32        // a longer yield has let another thread run, in nanoseconds
 	Serves     uint32        // 1: Go serves other procs in between, so C waits only for a moment
-	_          uint32        // C counts in it
+	Carried    uint32        // messages of carriers that C has received, for it alone
 	Peers      [Peers]Peer
 	Comms      [Comms]Comm
 	Table      [Requests]Request
@@ -151,7 +154,7 @@ type Memory struct {
 	Windows    [Windows]Window
 	Waited     [board.Slots][Members]uint64 // time that C has waited for each member, by calls.Elapsed
 	Begun      [board.Slots]StartedOps
-	Shorts     link.CarrierCalls // calls that send and receive messages of peers with a Carrier
+	Carriers   link.CarrierCalls // calls that send and receive messages of peers with a Carrier
 	Teams      [Teams]NativeComm // by the numbers of the communicators of the site's own MPI
 	Moves      NativeTransfers
 }
@@ -250,11 +253,11 @@ type Request struct {
 	What  uint32         // the board's number of it; of a moving one: the error of the site's MPI
 	Send  unsafe.Pointer // the send buffer; nil: in place, or not significant
 	Step  board.Step
-	Board int32  // the slot; of a moving one: its number in the site's MPI
-	Kind  uint32 // of the elements, a datatype.Kind
-	Op    uint32 // one of the operations above
-	_     uint32
-	_     unsafe.Pointer
+	Board int32          // the slot; of a moving one: its number in the site's MPI
+	Kind  uint32         // of the elements, a datatype.Kind
+	Op    uint32         // one of the operations above
+	Type  uint32         // handle of the elements' type, for C alone
+	Loop  unsafe.Pointer // the function of C that combines elements, for C alone
 }
 
 // Reset frees all entries. The gate stays closed.

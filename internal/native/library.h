@@ -1,18 +1,8 @@
 #ifndef IMPI_NATIVE_LIBRARY_H
 #define IMPI_NATIVE_LIBRARY_H
 
+#include "carried.h"
 #include "shim/shim.h"
-
-enum impi_native_phase {
-	IMPI_NATIVE_BARRIER = 1, IMPI_NATIVE_BCAST, IMPI_NATIVE_REDUCE, IMPI_NATIVE_ALLREDUCE,
-	IMPI_NATIVE_GATHER, IMPI_NATIVE_ALLGATHER, IMPI_NATIVE_ALLTOALL
-};
-
-struct impi_native_phase_args { /* struct phase of cmd/libmpi's fastpath.h */
-	int32_t comm, phase, type, op, root;
-	int64_t n; /* bytes, or elements of reductions */
-	uintptr_t in, out;
-};
 
 /* Finds the table of functions of a shim; the result is why that failed, or NULL. */
 const char *impi_native_load(const char *path, const struct impi_native **fn);
@@ -31,7 +21,7 @@ int impi_native_poll(const struct impi_native *, struct impi_shorts *, void *buf
 int impi_native_recv(const struct impi_native *, int32_t held, uintptr_t buf, int64_t bytes, int32_t *number);
 int impi_native_open(const struct impi_native *, const int *ranks, int count, int tag, int32_t *comm);
 int impi_native_close(const struct impi_native *, int32_t comm);
-/* A phase, whose number is that of enum impi_native_phase. */
+/* A phase. */
 int impi_native_begin(const struct impi_native *, const struct impi_native_phase_args *, int32_t *number);
 void impi_native_fail(const struct impi_native *, int kind);
 int impi_native_test(const struct impi_native *, int32_t number);
@@ -39,12 +29,12 @@ int impi_native_test(const struct impi_native *, int32_t number);
 /* Short messages, by C and Go: see shorts.go, whose memory this is. */
 /* After so many taken messages a proc that sends none itself tells the sender. */
 enum { IMPI_SHORT_LAG = 32 };
-/* The boxes, and bytes of each and of an envelope. */
-enum { IMPI_SHORT_BOXES = 64, IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32 };
+/* Bytes of a box and of an envelope. */
+enum { IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32 };
 /* Bytes of data in a piece, pieces of a message, and data of a message that goes in pieces. */
 enum {
 	IMPI_PIECE_LEAST = 4000, IMPI_PIECE_MOST = 8000, IMPI_SHORT_PIECES = 5,
-	IMPI_SHORT_LEAST = 2 * IMPI_PIECE_LEAST, IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_PIECE_LEAST
+	IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_PIECE_LEAST
 };
 /* Bytes of the place for a message's data, and of all places. */
 enum {
@@ -76,18 +66,7 @@ enum impi_short_form {
  * and the length), announces the data. They are a long message of that MPI, straight from the
  * memory of the sender to that of the receiver. In the box of such a message IMPI_IS_APART stands
  * for the place of the data. */
-enum { IMPI_LONG_MOST = 4 << 20, IMPI_LENGTH_SIZE = 4 };
-#define IMPI_IS_APART UINT32_MAX
-
-/* The envelope of a message. But for taken and at it is that of struct place in cmd/libmpi's
- * fastpath.h. */
-struct impi_short {
-	uint32_t taken; /* how many of the receiver's messages its sender has taken */
-	uint32_t at;    /* so many bytes of the stream come before it */
-	uint64_t context;
-	int32_t rank, tag;
-	uint32_t bytes, kind;
-};
+enum { IMPI_LENGTH_SIZE = 4 };
 
 /* All short messages of a proc, as far as Go uses it: the C code has more fields behind these. */
 struct impi_shorts {

@@ -20,13 +20,10 @@ import (
 var (
 	_ [unsafe.Sizeof(shortBoxes{}) - C.sizeof_struct_impi_short_boxes]struct{}
 	_ [C.sizeof_struct_impi_short_boxes - unsafe.Sizeof(shortBoxes{})]struct{}
-	_ [unsafe.Sizeof(short{}) - C.sizeof_struct_impi_short]struct{}
-	_ [C.sizeof_struct_impi_short - unsafe.Sizeof(short{})]struct{}
 )
 
 const (
-	_ = -uint((C.IMPI_SHORT_BOXES ^ link.FastBoxCount) | (C.IMPI_SHORT_LEAST ^ shortMost) | (C.IMPI_PIECE_LEAST ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
-	_ = -uint((C.IMPI_LONG_MOST ^ longMost) | (C.IMPI_IS_APART ^ link.FastBoxNowhere))
+	_ = -uint((C.IMPI_PIECE_LEAST ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
 	_ = -uint(C.IMPI_SHORT_BOXES*C.IMPI_SHORT_BOX ^ link.FastBoxPageSize)
 	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)
 )
@@ -61,7 +58,7 @@ func boxesOfC(b *shortBoxes) *C.struct_impi_short_boxes {
 
 func (c carrierByC) attach(b *shortBoxes) { C.impi_shorts_attach(c.all, boxesOfC(b)) }
 
-func (c carrierByC) put(b *shortBoxes, m *short, data []byte) error {
+func (c carrierByC) put(b *shortBoxes, m *link.CarriedMessage, data []byte) error {
 	done := C.impi_shorts_put(boxesOfC(b), (*C.struct_impi_short)(unsafe.Pointer(m)), C.uintptr_t(uintptr(address(data))))
 	runtime.KeepAlive(data)
 	if done != 0 {
@@ -124,6 +121,6 @@ func (l *Library) ShortMessageCalls() link.CarrierCalls {
 		Pump: unsafe.Pointer(C.impi_shorts_pump), Put: unsafe.Pointer(C.impi_shorts_put), Took: unsafe.Pointer(C.impi_shorts_took),
 		Lend: unsafe.Pointer(C.impi_shorts_lend), Fetch: unsafe.Pointer(C.impi_shorts_fetch),
 		All:   unsafe.Pointer(l.shorts),
-		Begin: unsafe.Pointer(C.impi_native_begin), Test: unsafe.Pointer(C.impi_native_test), Lib: unsafe.Pointer(l.fn),
+		Begin: unsafe.Pointer(C.impi_native_begin), Test: unsafe.Pointer(C.impi_native_test), Library: unsafe.Pointer(l.fn),
 	}
 }

@@ -18,21 +18,18 @@ import (
 // ones that were sent before it (tagAfter).
 
 const (
+	// shortMost is the longest message that Go sends in pieces, and that C sends so with any
+	// library. With some libraries C sends longer ones in pieces.
+	shortMost = link.MaxCarried
 	// shortPiece is the least size in bytes of the pieces in which a short message is sent: each is
 	// one message of the library, which libraries send at once, with its envelope. Some libraries
 	// have longer pieces (struct impi_native in shim.h).
-	shortPiece = 4000
-	// shortMost is the longest message that Go sends in pieces, and that C sends so with any
-	// library. With some libraries C sends longer ones in pieces.
-	shortMost   = 2 * shortPiece
+	shortPiece  = shortMost / 2
 	shortPieces = 5
 	// shortPlace is the room in shortBoxes for the data of one message.
 	shortPlace = shortPieces * 4096
 	// envelopeSize is the size of a short, which comes before the data.
 	envelopeSize = 32
-	// longMost is the longest message whose data travel by themselves, as a long message of the
-	// library's. Only C sends such messages: Go sends packets instead.
-	longMost = 4 << 20
 )
 
 // shortBoxes are the short messages to and from one rank. It is struct impi_short_boxes.
@@ -50,18 +47,9 @@ type shortBoxes struct {
 	knows  [4]uint8
 	rest   [2]uint32
 	base   uint64
-	last   [2]short // the last one sent, and the last one received
+	last   [2]link.CarriedMessage // the last one sent, and the last one received
 	in     link.FastBoxPage
 	data   [link.FastBoxCount * shortPlace]byte
-}
-
-// short is a short message without its data. It is struct impi_short, which says how it travels.
-type short struct {
-	taken, at uint32
-	context   uint64
-	rank, tag int32
-	bytes     uint32
-	kind      uint32
 }
 
 type shorts struct {
@@ -115,9 +103,9 @@ func (l *Link) FastBoxRoom(n int) *link.EagerMessage {
 
 // PostFastBox sends the message of FastBoxRoom.
 func (l *Link) PostFastBox(data []byte) {
-	m := short{
-		taken: uint32(l.fast.Taken), at: uint32(l.out), context: l.next.Context, rank: l.next.Rank, tag: l.next.Tag,
-		bytes: uint32(len(data)), kind: l.next.Kind,
+	m := link.CarriedMessage{
+		Taken: uint32(l.fast.Taken), At: uint32(l.out), Context: l.next.Context, Rank: l.next.Rank, Tag: l.next.Tag,
+		Bytes: uint32(len(data)), Kind: l.next.Kind,
 	}
 	if err := l.set.shorts.put(l.boxes, &m, data); err != nil {
 		l.set.fail(err)
@@ -222,7 +210,7 @@ func (l *Link) shut() {
 type carrier interface {
 	attach(b *shortBoxes)
 	// put sends a short message, for which there has to be room. took gets how many were taken.
-	put(b *shortBoxes, m *short, data []byte) error
+	put(b *shortBoxes, m *link.CarriedMessage, data []byte) error
 	took(b *shortBoxes, taken uint64)
 	room() bool
 	// fetch begins to receive the data of the message that was taken last, which come apart. drop

@@ -19,7 +19,7 @@ import (
 
 type shortLetter struct {
 	from int
-	short
+	link.CarriedMessage
 	data []byte
 	only bool // it only says what was taken
 
@@ -38,9 +38,9 @@ func (r *rank) beginShorts() carrier {
 
 func (r rankCarrier) attach(b *shortBoxes) { r.boxes[int(b.rank)] = b }
 
-func (r rankCarrier) put(b *shortBoxes, m *short, data []byte) error {
-	l := &shortLetter{from: r.self, short: *m, data: bytes.Clone(data)}
-	b.said = m.taken
+func (r rankCarrier) put(b *shortBoxes, m *link.CarriedMessage, data []byte) error {
+	l := &shortLetter{from: r.self, CarriedMessage: *m, data: bytes.Clone(data)}
+	b.said = m.Taken
 	r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], l)
 	return r.broken
 }
@@ -48,16 +48,16 @@ func (r rankCarrier) put(b *shortBoxes, m *short, data []byte) error {
 func (r rankCarrier) took(b *shortBoxes, taken uint64) {
 	if uint32(taken)-b.said >= link.FastBoxCount/2 {
 		b.said = uint32(taken)
-		r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], &shortLetter{from: r.self, short: short{taken: b.said}, only: true})
+		r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], &shortLetter{from: r.self, CarriedMessage: link.CarriedMessage{Taken: b.said}, only: true})
 	}
 }
 
 // lend sends a message whose data come apart, as C does.
-func (r rankCarrier) lend(l *Link, m *short, data []byte) {
-	m.taken, m.at, m.bytes = uint32(l.fast.Taken), uint32(l.out), uint32(len(data))
+func (r rankCarrier) lend(l *Link, m *link.CarriedMessage, data []byte) {
+	m.Taken, m.At, m.Bytes = uint32(l.fast.Taken), uint32(l.out), uint32(len(data))
 	to := int(l.boxes.rank)
-	l.boxes.said = m.taken
-	r.net.shorts[to] = append(r.net.shorts[to], &shortLetter{from: r.self, short: *m, apart: true})
+	l.boxes.said = m.Taken
+	r.net.shorts[to] = append(r.net.shorts[to], &shortLetter{from: r.self, CarriedMessage: *m, apart: true})
 	r.net.longs[[2]int{r.self, to}] = append(r.net.longs[[2]int{r.self, to}], data)
 	l.fast.Posted(len(data))
 }
@@ -117,18 +117,18 @@ func (r rankCarrier) sending() bool { return false }
 func (r *rank) pump() {
 	for _, l := range r.net.shorts[r.self] {
 		b := r.boxes[l.from]
-		b.read.Store(uint64(l.taken)) // tests send less than 4 Gi
+		b.read.Store(uint64(l.Taken)) // tests send less than 4 Gi
 		if l.only {
 			continue
 		}
 		i := b.come % link.FastBoxCount
 		to := &boxesOf(b)[i]
-		to.m = link.EagerMessage{Context: l.context, Rank: l.rank, Tag: l.tag, Len: l.bytes, Kind: l.kind}
-		if l.bytes <= link.InFastBox {
+		to.m = link.EagerMessage{Context: l.Context, Rank: l.Rank, Tag: l.Tag, Len: l.Bytes, Kind: l.Kind}
+		if l.Bytes <= link.InFastBox {
 			copy(to.m.Data[:], l.data)
 		} else if l.apart {
 			binary.NativeEndian.PutUint32(to.m.Data[:], link.FastBoxNowhere)
-			binary.NativeEndian.PutUint32(to.m.Data[4:], l.bytes)
+			binary.NativeEndian.PutUint32(to.m.Data[4:], l.Bytes)
 		} else {
 			at := i * shortPlace
 			copy(b.data[at:], l.data)
@@ -136,7 +136,7 @@ func (r *rank) pump() {
 		}
 		b.come++
 		r.shortsCome++
-		to.mark.Store(b.come<<32 | uint64(l.at))
+		to.mark.Store(b.come<<32 | uint64(l.At))
 	}
 	r.net.shorts[r.self] = nil
 }
@@ -165,7 +165,7 @@ func (m *mixed) send(t *testing.T) {
 	if len(m.lent) == 0 && m.rng.IntN(4) == 0 {
 		if n := []int{shortMost + 1, 70_000, 1 << 20}[m.rng.IntN(3)]; m.from.opens() && m.from.fast.Admits(0) {
 			c := m.from.set.shorts.(rankCarrier)
-			c.lend(m.from, &short{context: 7, rank: 3, tag: int32(len(m.at)), kind: 2}, bytes.Repeat([]byte{byte(len(m.at))}, n))
+			c.lend(m.from, &link.CarriedMessage{Context: 7, Rank: 3, Tag: int32(len(m.at)), Kind: 2}, bytes.Repeat([]byte{byte(len(m.at))}, n))
 			m.at = append(m.at, m.sent)
 		}
 		return
@@ -400,7 +400,7 @@ func TestCloseDropsDataThatComeApart(t *testing.T) {
 			a.Poll()
 		}
 		for i, n := range []int{70_000, shortMost + 1} {
-			rankCarrier{ra}.lend(ab, &short{tag: int32(i)}, make([]byte, n))
+			rankCarrier{ra}.lend(ab, &link.CarriedMessage{Tag: int32(i)}, make([]byte, n))
 		}
 		rb.pump()
 		rb.stalled = at == 2

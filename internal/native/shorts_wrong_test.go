@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // scripted is a shim whose library delivers some short messages, all of rank 1.
@@ -114,7 +115,7 @@ func TestShortsWrong(t *testing.T) {
 		x.rank = 1
 		all.attach(x)
 		for range c.sent {
-			if err := all.put(x, new(short), nil); err != nil {
+			if err := all.put(x, new(link.CarriedMessage), nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,3 +1,5 @@
+//go:build !386 && !arm
+
 // Command gen writes what is generated in this repository from include/mpi.h, the exported
 // functions of cmd/libmpi and the tables of internal/abi. go generate ./internal/abi runs it.
 //
@@ -6,6 +8,7 @@
 //   - Of mpi.h and the other tables: most of the exported functions themselves.
 //   - Of face.txt: the functions and methods of core/mpi, and the engine's collective operations.
 //   - Of names.txt: types, constants and errors that core/mpi has by the names of others.
+//   - Of the Go types of memory that C code shares (docs/shared-memory.md): C's headers.
 package main
 
 import (
@@ -15,6 +18,7 @@ import (
 	"path/filepath"
 
 	"github.com/openimpi/impi/internal/abi"
+	"github.com/openimpi/impi/internal/abi/layout"
 )
 
 func main() {
@@ -35,6 +39,7 @@ func run(root string, check bool) error {
 		func() (map[string]string, error) { return abi.Names(tree) },
 		func() (map[string]string, error) { return abi.Generate(tree) },
 		func() (map[string]string, error) { return abi.GenerateFortran(tree) },
+		func() (map[string]string, error) { return layout.Generate(tree) },
 	} {
 		files, err := generate()
 		if err != nil {

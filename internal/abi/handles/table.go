@@ -40,12 +40,12 @@ const (
 	FastPath // requests that C makes without a table of ours
 )
 
-// A handle is generation<<32 | kind<<27 | index<<3. Its lower half is a
-// positive int, and tells objects that live at the same time apart.
+// A handle is generation<<32 | kind<<KindShift | index<<IndexShift. Its lower half is a positive int,
+// and tells objects that live at the same time apart.
 const (
-	kindShift  = 27
-	indexShift = 3
-	indexBits  = kindShift - indexShift
+	KindShift  = 27
+	IndexShift = 3
+	indexBits  = KindShift - IndexShift
 	chunkBits  = 8
 	chunkSize  = 1 << chunkBits
 	low        = 1<<32 - 1
@@ -87,10 +87,10 @@ func (t *Table[T]) Get(h Handle) *T {
 
 // slot returns the place of the lower half of a handle, used or not.
 func (t *Table[T]) slot(n uint32) *slot[T] {
-	if n>>kindShift != uint32(t.kind) || n&(1<<indexShift-1) != 0 {
+	if n>>KindShift != uint32(t.kind) || n&(1<<IndexShift-1) != 0 {
 		return nil
 	}
-	i := n & (1<<kindShift - 1) >> indexShift
+	i := n & (1<<KindShift - 1) >> IndexShift
 	chunks := t.chunks.Load()
 	if chunks == nil || int(i>>chunkBits) >= len(*chunks) {
 		return nil
@@ -150,7 +150,7 @@ func (t *Table[T]) Cancel(h Handle) {
 }
 
 func (t *Table[T]) release(s *slot[T], h Handle) {
-	i := uint32(h) & (1<<kindShift - 1) >> indexShift
+	i := uint32(h) & (1<<KindShift - 1) >> IndexShift
 	for {
 		head := t.free.Load()
 		s.next.Store(uint32(head))
@@ -194,7 +194,7 @@ func (t *Table[T]) at(i uint32) *slot[T] {
 }
 
 func (t *Table[T]) handle(i, gen uint32) Handle {
-	return Handle(gen)<<32 | Handle(t.kind)<<kindShift | Handle(i)<<indexShift
+	return Handle(gen)<<32 | Handle(t.kind)<<KindShift | Handle(i)<<IndexShift
 }
 
 // grow is New for a slot that was never in use. It returns 0 if the table is full.

@@ -33,7 +33,7 @@ func TestHandles(t *testing.T) {
 
 func TestMadeUp(t *testing.T) {
 	tab, other := NewTable[int](Group), NewTable[int](Op)
-	if tab.Get(1<<kindShift) != nil {
+	if tab.Get(1<<KindShift) != nil {
 		t.Error("an empty table has an object")
 	}
 	h, o := tab.Add(1), other.Add(2)

@@ -104,7 +104,7 @@ func (x *fastPath) join(p *Process, q *Endpoint) {
 			x.Top = max(x.Top, int32(i+1))
 			x.links[i].MoveFastBoxes(&x.Peers[i].FastBoxes)
 			if q.native {
-				x.Shorts = p.Native.library.ShortMessageCalls()
+				x.Carriers = p.Native.library.ShortMessageCalls()
 			}
 			x.Memory.Forget()
 			return

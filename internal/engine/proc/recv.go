@@ -6,12 +6,13 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/message"
 	"github.com/openimpi/impi/internal/engine/calls"
+	"github.com/openimpi/impi/internal/fastpath"
 	"github.com/openimpi/impi/internal/poll"
 )
 
 // StreakMax is the maximum number of receives in a row that poll only the link that they receive
 // from.
-const StreakMax = 64
+const StreakMax = fastpath.ReceivesPerLook
 
 // RecvElements is a blocking receive. If measured is set it is MPI_Recv, whose time is measured if
 // measuring is on: as far as possible before the message comes.

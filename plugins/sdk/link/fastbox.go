@@ -108,9 +108,9 @@ const (
 	// EnvelopeCost is the cost of each message that is kept until it is received, in addition to
 	// its data, in bytes.
 	EnvelopeCost = 320
-	// fastBoxLag is how many messages a reader takes before it publishes that it has taken
+	// FastBoxLag is how many messages a reader takes before it publishes that it has taken
 	// them.
-	fastBoxLag = FastBoxCount / 4
+	FastBoxLag = FastBoxCount / 4
 	// FastBoxShare is the part of the memory for data that one message may use.
 	FastBoxShare = 2
 	// FastBoxAlign is the alignment of data in the memory for data, in bytes.
@@ -228,22 +228,53 @@ type FastBoxes struct {
 	Carrier unsafe.Pointer
 }
 
-// CarrierCalls are functions of C for the messages of links with a Carrier.
+// CarrierCalls are functions of C for the messages of links with a Carrier. Their prototypes are in
+// cmd/libmpi/fastpath_layout.h.
 type CarrierCalls struct {
-	Pump unsafe.Pointer // int (void *all, int most): takes up to that many messages, of all links, into their boxes
-	Put  unsafe.Pointer // int (void *carrier, message, data): sends a message, or returns 0
-	Took unsafe.Pointer // void (void *carrier, uint64_t taken): receives the number of messages taken
-	All  unsafe.Pointer
+	Pump unsafe.Pointer // takes up to a number of messages, of all links, into their boxes
+	Put  unsafe.Pointer // sends a message of up to MaxCarried bytes, or returns 0
+	Took unsafe.Pointer // receives the number of messages taken
+	All  unsafe.Pointer // of all links: for Pump
 
 	// For messages whose data come apart. number identifies what is still under way, for Test; it
 	// is -1 if nothing is.
-	Lend  unsafe.Pointer // int (void *carrier, message, data, int32_t *number): sends a message, or returns 0
-	Fetch unsafe.Pointer // int (void *carrier, void *to, uint64_t bytes, int32_t *number): receives the data of the message that is taken next
+	Lend  unsafe.Pointer // sends a longer message, of up to MaxLent bytes, or returns 0
+	Fetch unsafe.Pointer // receives the data of the message that is taken next
 
 	// Collective operations of the library that carries the messages.
-	Begin unsafe.Pointer // int (void *library, operation, int32_t *number): begins an operation; number is -1 if it is over
-	Test  unsafe.Pointer // int (void *library, int32_t number): 0 if it is over, or -1
-	Lib   unsafe.Pointer
+	Begin   unsafe.Pointer // begins an operation; number is -1 if it is over
+	Test    unsafe.Pointer // returns 0 if what has a number is over, or -1
+	Library unsafe.Pointer
+}
+
+const (
+	// MaxCarried is the maximum number of bytes of a message for Put of CarrierCalls.
+	MaxCarried = 8000
+	// MaxLent is the maximum number of bytes of a message for Lend of CarrierCalls.
+	MaxLent = 4 << 20
+)
+
+// CarriedMessage is a message without its data, for Put and Lend of CarrierCalls.
+type CarriedMessage struct {
+	Taken   uint32 // number of the receiver's messages that the sender has taken
+	At      uint32 // bytes of the stream that come before it
+	Context uint64
+	Rank    int32 // of the sender in the communicator
+	Tag     int32
+	Bytes   uint32 // of data
+	Kind    uint32 // of the data, for information
+}
+
+// CarriedOperation is a collective operation, for Begin of CarrierCalls.
+type CarriedOperation struct {
+	Comm  int32 // number of the communicator
+	Phase int32 // what it is: a coll.Phase
+	Type  int32 // of the elements of reductions, by the library's numbers
+	Op    int32 // of reductions, by the library's numbers
+	Root  int32
+	N     int64   // bytes, or elements of reductions
+	In    uintptr // address of the data; 0: in place, or not significant
+	Out   uintptr
 }
 
 // longest returns the longest data that go through an area.
@@ -394,7 +425,7 @@ func (l *FastBoxes) Take(n uint32) {
 	if n > InFastBox {
 		l.Owed += uint64(n)
 	}
-	if l.Taken%fastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/8 {
+	if l.Taken%FastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/8 {
 		l.Owed = 0
 		l.Told.Store(l.Taken)
 	}

@@ -380,13 +380,13 @@ static void test_exchange(void)
 static void test_site(void)
 {
 	begin_test("a phase that is over at once");
-	CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS && went == 0 && begins == 1 && begun_phase.what == PHASE_BARRIER && begun_phase.comm == 3);
+	CHECK(MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS && went == 0 && begins == 1 && begun_phase.phase == PHASE_BARRIER && begun_phase.comm == 3);
 	CHECK(x->teams[3].count == 1 && x->teams[3].pending == NONE);
 
 	begin_test("a phase that takes a while");
 	begin_gives = 7, over_after[7] = 400;
 	CHECK(MPI_Bcast(theirs, 64, MPI_BYTE, YOU, MPI_COMM_WORLD) == MPI_SUCCESS && went == 0 && tests == 401 && yields > 0 && x->teams[3].count == 1);
-	CHECK(begun_phase.what == PHASE_BCAST && begun_phase.root == YOU && begun_phase.n == 64 && begun_phase.out == theirs);
+	CHECK(begun_phase.phase == PHASE_BCAST && begun_phase.root == YOU && begun_phase.n == 64 && begun_phase.out == theirs);
 
 	begin_test("a long phase is looked at more often");
 	begin_gives = 7, over_after[7] = 2 * CARRIED + 65536 / BYTES_LOOK - 1;
