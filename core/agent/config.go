@@ -67,6 +67,25 @@ type Config struct {
 	ChunkSize int // bytes; 0 means DefaultChunkSize
 }
 
+// ConfigOf returns the Config of host self of the site whose channels are c. survives is set if the
+// job goes on without lost procs.
+func ConfigOf(c *Channels, self wire.HostRank, survives bool, dialect wire.Dialect) Config {
+	job := c.c.Job
+	x := Config{Self: self, MaxData: job.DataLen, AckMark: job.AckMark, HiWater: job.HiWater, Dialect: dialect, Procs: job.Procs}
+	both := func(client wire.ClientRank, v wire.Version) bool {
+		return job.Clients[job.Self].Lists(v) && job.Clients[client].Lists(v)
+	}
+	for i, h := range job.Hosts {
+		other := h.Client != job.Self
+		x.Hosts = append(x.Hosts, Host{
+			Client: h.Client, Own: job.Clients[h.Client].Own, Survives: survives, OnDemand: c.OnDemand(self, wire.HostRank(i)),
+			Fails: !other || both(h.Client, wire.FailVersion),
+			Asks:  other && both(h.Client, wire.AskVersion) && c.Proves(h.Client), // a site's own hosts ask each other by their tree
+		})
+	}
+	return x
+}
+
 func (c *Config) check() error {
 	if c.Self < 0 || int(c.Self) >= len(c.Hosts) {
 		return fmt.Errorf("%w: own host rank %d of %d hosts", ErrConfig, c.Self, len(c.Hosts))

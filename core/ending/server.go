@@ -43,28 +43,6 @@ func ServerFailure(err error, joined bool, name func(wire.ClientRank) string) *F
 	return f
 }
 
-// ServerLoss is what a site knows when its connection to the server has ended.
-type ServerLoss struct {
-	Err              error // error of startup
-	Runs             bool  // the job runs at this site
-	ServerInJob      bool  // the server is in a node or a launcher of this job, or of the job that has spawned it, which is lost too
-	Dialect          wire.Dialect
-	NoChannels       bool // the sites are not connected by channels from the start: none would notice the failure of another
-	FailuresReported bool // all sites report failures to each other by their channels
-}
-
-// JobContinues reports whether the job goes on without its server: once it runs all sites know what
-// the server knew, and tell each other of failures. In the draft the end of a channel does not show
-// whether its host has finished, as there is no FINI, so that the server alone notices a site that
-// is lost.
-//
-// A site that the server alone has lost may go on without it, too. So that is no more than the loss
-// of the server: whether the site is lost is shown by the channels, and told by them.
-func (l ServerLoss) JobContinues() bool {
-	lost := errors.Is(l.Err, startup.ErrLost) || l.FailuresReported && startup.EndedByLostClient(l.Err)
-	return lost && l.Runs && !l.ServerInJob && !l.NoChannels && l.Dialect != wire.Draft
-}
-
 // How the server's texts name clients: one with its address, or a set of them. They are compiled
 // where a server has ended, and not as each process starts.
 const (

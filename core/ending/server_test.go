@@ -57,36 +57,6 @@ func TestLossOfTheServer(t *testing.T) {
 	}
 }
 
-// TestServerLoss: a job goes on without its server if it runs, and if the loss is not that of a
-// site.
-func TestServerLoss(t *testing.T) {
-	lost := fmt.Errorf("startup: client 0: the server's %w", startup.ErrLost)
-	other := fmt.Errorf("startup: client 0: the server %w: client 1 (127.0.0.3:5): connection was lost before FINI (the last it sent was DONE): reset", startup.ErrFailed)
-	for _, c := range []struct {
-		l    ServerLoss
-		want bool
-	}{
-		{ServerLoss{Err: lost, Runs: true}, true},
-		{ServerLoss{Err: lost}, false},
-		{ServerLoss{Err: lost, Runs: true, NoChannels: true}, false},
-		{ServerLoss{Err: lost, Runs: true, ServerInJob: true}, false},
-		{ServerLoss{Err: lost, Runs: true, Dialect: wire.Draft}, false},
-		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true}, false},
-		{ServerLoss{Err: startup.ErrProtocol, Runs: true}, false},
-		{ServerLoss{Err: fmt.Errorf("the server %w: why", startup.ErrFailed), Runs: true, FailuresReported: true}, false},
-		{ServerLoss{Err: other, Runs: true, FailuresReported: true}, true},
-		{ServerLoss{Err: other, Runs: true}, false},
-		{ServerLoss{Err: other, Runs: true, FailuresReported: true, NoChannels: true}, false},
-		{ServerLoss{Err: other, FailuresReported: true}, false},
-		{ServerLoss{Err: other, Runs: true, FailuresReported: true, ServerInJob: true}, false},
-		{ServerLoss{Err: other, Runs: true, FailuresReported: true, Dialect: wire.Draft}, false},
-	} {
-		if got := c.l.JobContinues(); got != c.want {
-			t.Errorf("%+v: %v", c.l, got)
-		}
-	}
-}
-
 // TestToldByAChannel: what another host says by its channel is the word of its site.
 func TestToldByAChannel(t *testing.T) {
 	err := fmt.Errorf("read: %w", &agent.FailedError{Text: "rank 1 was killed"})

@@ -58,13 +58,13 @@ func (n *node) shutDown(f *ending.Failure) {
 	declined := n.client.Decline(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
-		if n.survival.excluded.Load() {
+		if n.survival.excluded() {
 			n.client.Abandon()
 		} else {
 			n.client.Resign(f)
 		}
 	}
-	if n.cluster.IsHead() || !n.survival.excluded.Load() { // the head continues without this host
+	if n.cluster.IsHead() || !n.survival.excluded() { // the head continues without this host
 		n.cluster.ReportEnd(f)
 	}
 	if f != nil {

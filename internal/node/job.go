@@ -39,11 +39,11 @@ const agentBuffer = 1 << 20
 
 // place sets the ranks of hosts and procs and reads the business cards, once startup is over.
 func (n *node) place() error {
-	if err := mayNotSurvive(n); err != nil {
-		return err
-	}
 	for i, h := range n.hosts {
 		h.Rank = n.job.HostOf(n.job.Self, n.routes.HostsBefore+i)
+	}
+	if err := n.survival.begin(); err != nil {
+		return err
 	}
 	n.procs.SetRanks()
 	if err := shareJob(n); err != nil {
@@ -77,7 +77,7 @@ func shareJob(n *node) (err error) {
 func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	defer n.table.Close()
 	for i, h := range n.hosts {
-		a, err := agent.New(n.agentConfig(h))
+		a, err := agent.New(n.channels.AgentConfig(h.Index, n.survival.on, client.Dialect(n.opt.Site)))
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ const tellTime = 500 * time.Millisecond
 // know it from the server, if that is still there. Only the head of a site decides by which failure
 // it ends.
 func tellHosts(n *node, f *ending.Failure) {
-	if f == nil || !n.cluster.IsHead() && !f.Reported || n.survival.excluded.Load() {
+	if f == nil || !n.cluster.IsHead() && !f.Reported || n.survival.excluded() {
 		return
 	}
 	limit := time.After(tellTime)
@@ -151,19 +151,6 @@ func tellHosts(n *node, f *ending.Failure) {
 	}
 }
 
-// takeFail reports whether the hosts of a client take wire.PkFail from this node's.
-func takeFail(n *node, x wire.ClientRank) bool {
-	self := &n.job.Clients[n.job.Self]
-	return x == n.job.Self || self.Lists(wire.FailVersion) && n.job.Clients[x].Lists(wire.FailVersion)
-}
-
-// takeAsk reports whether the hosts of another client may ask those of this node over channels, and
-// are asked: they prove who they are.
-func takeAsk(n *node, x wire.ClientRank) bool {
-	self := &n.job.Clients[n.job.Self]
-	return x != n.job.Self && self.Lists(wire.AskVersion) && n.job.Clients[x].Lists(wire.AskVersion) && n.channels.Proves(x)
-}
-
 func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
 	return func(from wire.HostRank, question []byte, reply func([]byte)) {
 		over, ok := inspect.Admit(n.control, n.job.Hosts[from].Client)
@@ -172,16 +159,6 @@ func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
 			reply(nil)
 		}
 	}
-}
-
-func (n *node) agentConfig(h *ownHost) agent.Config {
-	c := agent.Config{Self: h.Rank, MaxData: n.job.DataLen, AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: client.Dialect(n.opt.Site), Procs: n.job.Procs}
-	for i, x := range n.job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{
-			Client: x.Client, Own: n.job.Clients[x.Client].Own, Fails: takeFail(n, x.Client), Survives: n.survival.on, Asks: takeAsk(n, x.Client), OnDemand: n.channels.OnDemand(h.Index, wire.HostRank(i)),
-		})
-	}
-	return c
 }
 
 func (n *node) welcomeAll(h *ownHost) error {

@@ -281,7 +281,7 @@ func (n *node) startServer() (err error) {
 	}
 	n.client.Server = n.server
 	go func() {
-		if f := n.server.Failure(); f != nil && !n.survival.withoutServer(f) {
+		if f := n.server.Failure(); f != nil && !ending.OutlivesOwnServer(n.survival.on && n.isReady(), f) {
 			n.end.Fail(f)
 		}
 	}()

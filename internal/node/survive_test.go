@@ -278,8 +278,16 @@ func TestStatusOfTheLost(t *testing.T) {
 func TestStatusOfALostSite(t *testing.T) {
 	job := &links.Node{}
 	lost := &survival{n: &node{}, on: true}
-	lost.losses.Add(wire.Lost{First: 2, Last: 3, Host: true, Text: "its channel ended"})
-	lost.heard = append(lost.heard, time.Unix(5000, 0))
+	world := &startup.Job{}
+	for i := range 2 {
+		world.Clients = append(world.Clients, startup.ClientInfo{FirstHost: wire.HostRank(i), NHosts: 1, FirstProc: wire.WorldRank(2 * i), NProcs: 2})
+		world.Hosts = append(world.Hosts, startup.HostInfo{Client: wire.ClientRank(i), FirstProc: wire.WorldRank(2 * i), NProcs: 2})
+		for j := range 2 {
+			world.Procs.Add(startup.ProcInfo{ID: wire.Proc{PID: int64(2*i + j)}, Client: wire.ClientRank(i), Host: wire.HostRank(i)})
+		}
+	}
+	lost.rules.Begin(ending.SurvivalNode{Job: world, NHosts: 1})
+	_ = lost.rules.Lost(time.Unix(5000, 0), wire.Lost{First: 2, Last: 3, Host: true, Text: "its channel ended"}) // nothing is done about it here
 	lost.Describe(job)
 	if want := []links.Loss{{First: 2, Last: 3, Host: true, At: time.Unix(5000, 0), Why: "its channel ended"}}; !slices.Equal(job.Lost, want) {
 		t.Errorf("%+v", job.Lost)

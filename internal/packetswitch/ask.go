@@ -49,18 +49,11 @@ func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte
 	b := begun{asking: asking{host: noHost}}
 	said, answer := make(chan begun, 1), make(chan []byte, 1)
 	ok := s.Post(func() {
-		b := begun{err: context.Cause(ctx)}
-		if b.err == nil {
-			b.host, b.err = s.askable(hosts)
+		if err := context.Cause(ctx); err != nil {
+			said <- begun{err: err}
+			return
 		}
-		if b.err == nil {
-			b.number, b.err = agent.Ask(s.Agent, b.host, question)
-		}
-		if b.err == nil {
-			s.answers[b.asking] = answer
-			s.output()
-		}
-		said <- b
+		said <- s.begin(hosts, question, func(data []byte) { answer <- data })
 	})
 	if !ok {
 		return nil, noHost, agent.ErrAskClosed
@@ -88,6 +81,36 @@ func (s *Switch) Ask(ctx context.Context, hosts []wire.HostRank, question []byte
 		s.Post(func() { s.giveUp(b) })
 		return nil, b.host, context.Cause(ctx)
 	}
+}
+
+// begin asks, and has answered called by the loop with the answer. It is called by the loop.
+func (s *Switch) begin(hosts []wire.HostRank, question []byte, answered func([]byte)) (b begun) {
+	if b.host, b.err = s.askable(hosts); b.err != nil {
+		return b
+	}
+	if b.number, b.err = agent.Ask(s.Agent, b.host, question); b.err == nil {
+		s.answers[b.asking] = answered
+		s.output()
+	}
+	return b
+}
+
+// AskLater asks like Ask, without waiting: the loop calls answered with the answer or the error, if
+// it does not end before.
+func (s *Switch) AskLater(hosts []wire.HostRank, question []byte, answered func(data []byte, of wire.HostRank, err error)) {
+	s.Post(func() {
+		var b begun
+		b = s.begin(hosts, question, func(data []byte) {
+			if len(data) == 0 {
+				answered(nil, b.host, ErrNoAnswer)
+				return
+			}
+			answered(data, b.host, nil)
+		})
+		if b.err != nil {
+			answered(nil, noHost, b.err)
+		}
+	})
 }
 
 // begun is a question that was asked, or why it was not.
@@ -146,6 +169,6 @@ func (s *Switch) answered(ev agent.Event) {
 	x := asking{ev.Peer.Host, ev.Number}
 	if answer := s.answers[x]; answer != nil {
 		delete(s.answers, x)
-		answer <- ev.Data
+		answer(ev.Data)
 	}
 }

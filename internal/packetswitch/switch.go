@@ -62,7 +62,7 @@ type Switch struct {
 
 	channels []*Channel // resumable ones
 
-	answers map[asking]chan<- []byte // who waits for answers of other nodes
+	answers map[asking]func([]byte) // who waits for answers of other nodes
 
 	telling []*endpoint // channels whose peers are being sent a failure
 	told    func()      // called when they are closed
@@ -75,7 +75,7 @@ type Switch struct {
 
 // New makes a switch; Run drives it.
 func New(c Config) (*Switch, error) {
-	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), answers: make(map[asking]chan<- []byte), done: make(chan struct{})}
+	s := &Switch{Config: c, spin: c.Spin, byRank: make(map[wire.WorldRank]*endpoint), answers: make(map[asking]func([]byte)), done: make(chan struct{})}
 	s.Patience = cmp.Or(s.Patience, LingerTime)
 	if s.Machine == nil {
 		s.Machine = machine.Local{}

@@ -19,21 +19,22 @@ var ErrCase = errors.New("sim: not a case")
 
 // Case is everything that is decided before a job runs. Seed decides random choices while it runs.
 type Case struct {
-	Seed     uint64 `line:"-"`
-	Key      bool   // sites prove themselves by a key
-	Direct   bool   // procs of our own sites open direct links
-	Boxes    bool   // direct links between procs of one host have fast boxes
-	Boards   bool   // procs of an own host do collective operations in shared memory
-	OnDemand bool   // all channels between own sites are made on demand
-	DialFail float64
-	Sites    []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
-	Links    job.Links       `line:"-"`
-	Resume   *job.Resume     `line:"-"` // nil: links are not resumed
-	Chunk    int             // size in bytes of the pieces of an agent's memory; 0: as shipped
-	Backlog  int             // callers that may wait at a port; 0: the node's own limit
-	Names    int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
-	Program  *script.Program `line:"-"`
-	Faults   []job.Fault     `line:"-"`
+	Seed      uint64 `line:"-"`
+	Key       bool   // sites prove themselves by a key
+	Direct    bool   // procs of our own sites open direct links
+	Boxes     bool   // direct links between procs of one host have fast boxes
+	Questions int    // that each host asks others over channels
+	Boards    bool   // procs of an own host do collective operations in shared memory
+	OnDemand  bool   // all channels between own sites are made on demand
+	DialFail  float64
+	Sites     []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
+	Links     job.Links       `line:"-"`
+	Resume    *job.Resume     `line:"-"` // nil: links are not resumed
+	Chunk     int             // size in bytes of the pieces of an agent's memory; 0: as shipped
+	Backlog   int             // callers that may wait at a port; 0: the node's own limit
+	Names     int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
+	Program   *script.Program `line:"-"`
+	Faults    []job.Fault     `line:"-"`
 }
 
 // Procs counts the procs of all sites and the spawned ones.
@@ -106,7 +107,7 @@ func (c *Case) checkWorlds() error {
 	if _, losses := c.Program.Recover(); losses {
 		return c.checkSurvival()
 	}
-	if len(c.Faults) > 0 || c.Resume != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+	if len(c.Faults) > 0 || c.Questions > 0 || c.Resume != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
 		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links and no foreign sites", ErrCase)
 	}
 	return nil

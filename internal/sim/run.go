@@ -174,7 +174,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 		observer = nil
 	}
 	return job.Config{
-		Survive: survive,
+		Survive: survive, Questions: c.Questions,
 		Sites:   append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand,
 		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
 		Program: func(e job.Env) error {

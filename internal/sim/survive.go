@@ -18,11 +18,24 @@ func (g *generator) survivors(c *Case) {
 	for _, n := range c.Program.Worlds {
 		for n > 0 {
 			here := g.Between(1, n)
-			c.Sites, n = append(c.Sites, job.Site{Hosts: []int{here}}), n-here
+			n -= here
+			var hosts []int
+			for here > 0 {
+				procs := here
+				if g.OneIn(2) {
+					procs = g.Between(1, here)
+				}
+				hosts, here = append(hosts, procs), here-procs
+			}
+			c.Sites = append(c.Sites, job.Site{Hosts: hosts})
 		}
 	}
 	c.Key, c.Direct, c.Links = g.OneIn(4), true, g.links()
 	c.Chunk, c.Boxes = 256<<g.IntN(7), g.OneIn(2)
+	// Of a host that others give up, which lives, all would be lost that it takes for lost if it could
+	// not read what they have told it before, as with Linux it can.
+	c.Links.Channel.Reset = 0
+	c.Questions = g.Between(0, 4)
 	c.Links.Worlds = g.link(time.Millisecond)
 	if g.OneIn(3) {
 		c.Links.Worlds.Uneven = g.Between(2, 40)
@@ -32,7 +45,7 @@ func (g *generator) survivors(c *Case) {
 	}
 	for range g.Between(1, 4) {
 		f := job.Fault{
-			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.CutLink, job.CutLink),
+			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.LoseHost, job.LoseHost, job.CutLink, job.CutLink),
 			Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(7))),
 		}
 		c.Faults = append(c.Faults, f)
@@ -43,15 +56,15 @@ func (g *generator) survivors(c *Case) {
 	}
 }
 
-var errSurvival = errors.New("of jobs that go on without others procs and nodes crash, and links between them are cut, by numbers of events; they have own sites of one host, no boards, no channels on demand and no resumed links")
+var errSurvival = errors.New("of jobs that go on without others procs and nodes crash, and machines are lost, and links between them are cut, by numbers of events; they have own sites, no boards, no channels on demand and no resumed links")
 
 func (c *Case) checkSurvival() error {
 	for _, f := range c.Faults {
-		if f.Event == 0 || f.Kind != job.CrashProc && f.Kind != job.CrashNode && f.Kind != job.CutLink {
+		if f.Event == 0 || !slices.Contains([]job.FaultKind{job.CrashProc, job.CrashNode, job.LoseHost, job.CutLink}, f.Kind) {
 			return fmt.Errorf("%w: fault %v: %w", ErrCase, f, errSurvival)
 		}
 	}
-	if c.Resume != nil || c.Boards || c.OnDemand || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil || s.NoOnDemand || len(s.Hosts) > 1 }) {
+	if c.Resume != nil || c.Boards || c.OnDemand || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil || s.NoOnDemand }) {
 		return fmt.Errorf("%w: %w", ErrCase, errSurvival)
 	}
 	return nil
@@ -84,23 +97,41 @@ func (x *execution) survive() {
 }
 
 func (x *execution) lose(f job.Fault, silent bool) {
-	sizes := x.c.Program.Worlds
+	sizes, vanishes := x.c.Program.Worlds, false
 	switch f.Kind {
 	case job.CutLink:
 		x.meeting.CutOne(f.Target)
 		return
 	case job.CrashNode:
 		sizes = []int{len(x.c.sitesOf(0)), len(x.c.sitesOf(1))}
+	case job.LoseHost:
+		if sizes = []int{machinesOf(x.c.sitesOf(0)), machinesOf(x.c.sitesOf(1))}; sizes[0]+sizes[1] == 0 {
+			return
+		}
+		vanishes = f.Target/(sizes[0]+sizes[1])%2 == 1
 	default: // a proc
 	}
 	w := 0
 	if f.Target %= sizes[0] + sizes[1]; f.Target >= sizes[0] {
 		w, f.Target = 1, f.Target-sizes[0]
 	}
+	if vanishes {
+		f.Target += sizes[w]
+	}
 	if silent {
 		x.meeting.Silence(x.worlds[w], f.Target)
 	}
 	x.worlds[w].InjectFault(f)
+}
+
+// machinesOf counts the machines of sites that have several.
+func machinesOf(sites []job.Site) (n int) {
+	for _, s := range sites {
+		if len(s.Hosts) > 1 {
+			n += len(s.Hosts)
+		}
+	}
+	return n
 }
 
 // recovered judges jobs that go on without lost procs: those that are left have ended in order,
@@ -128,7 +159,8 @@ func (x *execution) recovered(all []job.Result) *Failure {
 // SurviveCounters lists what is counted where jobs go on without lost procs.
 var SurviveCounters = []string{
 	"survival procs left", "survival procs lost", "survival shrinks",
-	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode), "survival faults " + string(job.CutLink),
+	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode), "survival faults " + string(job.LoseHost), "survival faults " + string(job.CutLink),
+	"questions over channels answered", "questions over channels in parts",
 	"survival of worlds lost unseen", "survival of silent sites", "survival of partings",
 }
 
@@ -141,6 +173,8 @@ func (c Coverage) survival(x *execution, r job.Result) {
 		c.if1("survival procs left", left)
 		c.if1("survival procs lost", !left)
 	}
+	c.if1("questions over channels answered", r.Questions().Answered > 0)
+	c.if1("questions over channels in parts", r.Questions().Long > 0)
 	for kind := range r.Faults() {
 		c["survival faults "+string(kind)]++
 	}

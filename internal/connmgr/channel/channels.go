@@ -95,6 +95,12 @@ func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token,
 	return token, ok
 }
 
+// AgentConfig returns the Config of the packet switch of one of the site's hosts.
+func (c *Channels) AgentConfig(host int, survives bool, dialect wire.Dialect) (x agent.Config) {
+	c.with(func(m *agent.Channels) { x = agent.ConfigOf(m, c.ends[host].Rank, survives, dialect) })
+	return x
+}
+
 // Proves reports whether the hosts of a client prove who they are on channels.
 func (c *Channels) Proves(x wire.ClientRank) (yes bool) {
 	c.with(func(m *agent.Channels) { yes = m.Proves(x) })

@@ -26,7 +26,11 @@ type Config struct {
 	Boards   bool // procs of a host do collective operations in shared memory
 	Survive  bool // the job continues without procs that are lost once all have begun
 	DialFail float64
-	Limit    time.Duration // maximum time of startup; 0: a minute
+
+	// Questions is how many questions each host asks others over channels. The observer must not
+	// judge the bytes of channels then.
+	Questions int
+	Limit     time.Duration // maximum time of startup; 0: a minute
 
 	Links  Links
 	Resume *Resume // which links are resumed when they break; nil: none

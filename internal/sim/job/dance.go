@@ -216,10 +216,8 @@ func (h *host) steps() {
 func (h *host) complete() {
 	s := h.s
 	h.channels.End(h.rank)
-	c := agent.Config{Self: h.rank, MaxData: s.job.DataLen, AckMark: s.job.AckMark, HiWater: s.job.HiWater, Procs: s.job.Procs, ChunkSize: s.w.chunkSize()}
-	for i, x := range s.job.Hosts {
-		c.Hosts = append(c.Hosts, agent.Host{Client: x.Client, Own: s.job.Clients[x.Client].Own, Fails: takeFail(s, x.Client), Survives: s.w.cfg.Survive, OnDemand: h.channels.OnDemand(h.rank, wire.HostRank(i))})
-	}
+	c := agent.ConfigOf(h.channels, h.rank, s.w.cfg.Survive, wire.Published)
+	c.ChunkSize = s.w.chunkSize()
 	a, err := agent.New(c)
 	if err != nil {
 		s.fail(ending.NodeFailed(err))
@@ -241,9 +239,4 @@ func (h *host) complete() {
 	}
 	h.channels.Ready()
 	s.connected()
-}
-
-// takeFail reports whether the hosts of a client take wire.PkFail from this site's.
-func takeFail(s *site, c wire.ClientRank) bool {
-	return c == s.rank || s.job.Clients[s.rank].Lists(wire.FailVersion) && s.job.Clients[c].Lists(wire.FailVersion)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openimpi/impi/internal/cluster"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/sim/tree"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // How the hosts of a site notice the loss of another host, as with the settings of nodes. The tree
@@ -34,6 +35,7 @@ const (
 type machines struct {
 	s        *site
 	tree     *tree.Tree
+	shape    membership.Tree
 	config   startup.ClientConfig // the site's config, without its hosts
 	finished bool                 // all hosts have finished
 
@@ -43,10 +45,13 @@ type machines struct {
 
 func (s *site) newMachines(config startup.ClientConfig) error {
 	w := s.w
-	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs)}
+	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs), shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}}
+	if w.cfg.Survive { // a host that lives below a lost one is lost with it, and may take others for lost that have given it up
+		m.shape.Fan = membership.DefaultFan
+	}
 	var err error
 	m.tree, err = tree.New(tree.Config{
-		Kernel: w.k, Shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}, Beat: beat, Silence: silence,
+		Kernel: w.k, Shape: m.shape, Beat: beat, Silence: silence,
 		Limit: w.cfg.Limit - min(w.cfg.Limit/8, earlier), Late: time.Millisecond, Time: w.time, Link: m.link, Owner: m,
 	})
 	s.machines = m
@@ -196,7 +201,7 @@ func (m *machines) Started(host int, b []byte) {
 // finishing makes hosts say that they have finished, and reports whether all have.
 func (m *machines) finishing() bool {
 	for _, h := range m.s.hosts {
-		if !h.said && h.over && !slices.ContainsFunc(m.s.procs, func(p *proc) bool { return p.h == h && !p.judged }) {
+		if !h.said && !h.gone && h.over && !slices.ContainsFunc(m.s.procs, func(p *proc) bool { return p.h == h && !p.judged }) {
 			h.said = true
 			m.tree.Finish(h.number)
 		}
@@ -256,6 +261,11 @@ func (m *machines) Lost(at, who int, why error) {
 	text := fmt.Sprintf("machine %d of site %d is lost: %v", who, m.s.rank, why)
 	h := m.s.hosts[at]
 	switch {
+	case h.survival.on: // the others may go on, and hear that it ends
+		h.why = text
+		h.survival.loseHosts([]int{at}, lostHost(text))
+		endSoon(h)
+		return
 	case at == 0:
 		m.s.fail(lostHost(text))
 		return
@@ -270,6 +280,11 @@ func (m *machines) Lost(at, who int, why error) {
 	})
 }
 
+// LostBelow has the job go on without hosts.
+func (m *machines) LostBelow(at int, hosts []int, why error) {
+	m.s.hosts[at].survival.loseHosts(hosts, lostHost(fmt.Sprintf("machine %d of site %d is lost: %v", hosts[0], m.s.rank, why)))
+}
+
 // Missing makes the site fail.
 func (m *machines) Missing(hosts []int, _ error) { m.s.fail(lostHost(missing(m.s, hosts))) }
 
@@ -279,6 +294,12 @@ func missing(s *site, hosts []int) string {
 
 // ParentNotFound ends a host that has not found its parent.
 func (m *machines) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
+
+// endSoon ends one of several hosts soon.
+func endSoon(h *host) {
+	k := h.s.w.k
+	k.After(k.Between(0, time.Millisecond), func() { h.down((*host).close) })
+}
 
 // down ends one of several hosts; by ends its procs, its switch and its connections.
 func (h *host) down(by func(*host)) {
@@ -316,7 +337,10 @@ func lose(w *World, f Fault) {
 	}
 	s := h.s
 	silent := f.Target/len(all)%2 == 1 && h.number > 0 // the server must notice the loss of the head
-	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, s.rank), !s.left && !h.said)
+	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, s.rank), !s.left && !h.said && !survives(w))
+	if survives(w) {
+		s.machines.shape.EachBelow(h.number, func(x int) { s.hosts[x].lost = true })
+	}
 	w.hits[len(w.hits)-1].lost = h
 	w.stalls += silence + beat + settles(w) + tellTime
 	switch {
@@ -354,7 +378,7 @@ func (s *site) loseHead() {
 	if !s.left {
 		s.end.Fail(s.w.time(), ending.NodeFailed(errors.New("its head has crashed")))
 	}
-	s.dead, s.left = true, true
+	s.dead, s.left, s.spared = true, true, survives(s.w)
 	s.hosts[0].down((*host).crash)
 }
 
@@ -390,10 +414,19 @@ func (h *host) vanish() {
 		}
 	}
 	for _, e := range ends {
-		e.Link().Stall(kernel.Forever)
 		e.OnReady(nil)
+		hush(h, e)
 	}
 	h.died()
+}
+
+// hush has nothing be heard any more of an end of a link. In a job that goes on without the host,
+// those at the other ends find that out after some time.
+func hush(h *host, e *kernel.End) {
+	e.Link().Stall(kernel.Forever)
+	if h.survival.on {
+		h.s.w.k.After(silence, func() { e.Link().Cut(&link.SilentError{For: silence}) })
+	}
 }
 
 // namesLost checks that a site that has lost a host names it, if nothing else went wrong in the
@@ -408,8 +441,7 @@ func namesLost(w *World) error {
 		return s.blamesHead()
 	}
 	var all []int
-	shape := membership.Tree{Hosts: len(s.hosts), Fan: fan}
-	shape.EachBelow(h.number, func(x int) { all = append(all, x) })
+	s.machines.shape.EachBelow(h.number, func(x int) { all = append(all, x) })
 	slices.Sort(all)
 	// Another site may have reported the loss to the server before this site has. The other site
 	// names the machine by its channel.

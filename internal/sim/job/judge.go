@@ -47,7 +47,7 @@ func (w *World) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
-	if err := w.afterwards(); err != nil || w.broke == nil {
+	if err := errors.Join(w.afterwards(), outlived(w)); err != nil || w.broke == nil {
 		return err
 	}
 	if err := errors.Join(w.blamed(), namesLost(w)); err != nil {
@@ -166,6 +166,19 @@ func (w *World) afterwards() error {
 	}
 	if w.server.err != nil {
 		return fmt.Errorf("%w: rank %d failed after its Finalize, and the server was told: %w", ErrWrongCause, p.rank, w.server.err)
+	}
+	return nil
+}
+
+// outlived checks that all sites have gone on without the server if nothing else went wrong.
+func outlived(w *World) error {
+	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashServer || w.hits[0].Deadly || w.cfg.Worlds != nil || w.cfg.OnDemand || w.stalled {
+		return nil
+	}
+	for _, s := range w.sites {
+		if !s.finished {
+			return fmt.Errorf("%w: only the server was lost, and site %d ended with: %w", ErrWrongCause, s.rank, s.err)
+		}
 	}
 	return nil
 }

@@ -78,7 +78,7 @@ func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
 		if err != nil {
 			a.Counts.Misnamed++
 		}
-		a.with(p.s, func(n *meetingNode) { n.Named(p, x.Request, port, mpierr.Of(err), err) })
+		a.with(p.h, func(n *meetingNode) { n.Named(p, x.Request, port, mpierr.Of(err), err) })
 	})
 }
 

@@ -125,8 +125,8 @@ func (p *proc) noticed(x ending.Exit) {
 	k.After(max(k.Between(0, time.Millisecond), p.heard+1-k.Now()), func() {
 		p.s.w.cfg.Worlds.gone(p)
 		p.judged, x.At = true, p.s.w.time()
-		if survives(p.s.w) && !p.fini && !p.aborted {
-			p.s.survival.procLost(p, x)
+		if p.h.survival.on && !p.fini && !p.aborted {
+			p.h.survival.procLost(p, x)
 		} else {
 			p.s.report(func(now time.Time) { _ = p.s.end.ProcEnded(now, p.standing(), x) })
 		}
@@ -257,8 +257,8 @@ func (s *site) told(p *proc, m wireup.Message) {
 		report := func() { s.report(func(now time.Time) { s.end.ProcUnlinked(now, p.standing(), peer, m.Reason) }) }
 		switch {
 		case m.InOrder:
-		case survives(s.w):
-			s.survival.unlinked(p, m.Peer, report)
+		case p.h.survival.on:
+			p.h.survival.unlinked(p, m.Peer, report)
 		default:
 			report()
 		}
@@ -270,7 +270,9 @@ func (p *proc) give(m wireup.Message, e *kernel.End) {
 	d := delivery{m, e}
 	if e != nil {
 		if p.task.Ended() {
-			if !p.h.silent {
+			if p.h.silent {
+				hush(p.h, e)
+			} else {
 				_ = e.Close()
 			}
 			return

@@ -57,7 +57,7 @@ func TestRecovery(t *testing.T) {
 		var first []string
 		for _, p := range w.procs {
 			switch said := r.said[p.rank]; {
-			case p.crashed || p.s.dead:
+			case p.lost():
 			case first == nil:
 				first = said
 			case !slices.Equal(first, said):

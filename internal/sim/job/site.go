@@ -41,12 +41,10 @@ type site struct {
 
 	machines *machines // nil: it has one host, or is foreign
 
-	spawner  *spawner
-	parents  parents
-	meets    *meetingNode // nil: the job has not begun
-	names    nameService
-	survival survival
-	parts    parts // the parts of a spawned world that it runs; nil: it was not spawned
+	spawner *spawner
+	parents parents
+	names   nameService
+	parts   parts // the parts of a spawned world that it runs; nil: it was not spawned
 
 	spareLinks spawn.Spares[*spareLink, *part] // links over which spare sites offer themselves
 	asked      map[*part]func(l *spareLink, why string)
@@ -61,6 +59,7 @@ type site struct {
 	severed  bool // the connection to the server was cut: the site continues once its job runs
 	finished bool // the site has finished in order
 	heard    bool // it has received something from the server
+	watch    ending.ServerWatch
 	without  bool // the site continues without the server, which has reported the lost sites
 	untold   bool // the server then closed in order without a reason
 }
@@ -84,6 +83,9 @@ type host struct {
 	onDemand []*kernel.End              // of channels on demand, also before they are proved
 	silent   bool                       // the machine is lost silently: nothing answers at its address
 	why      string                     // of several hosts: why the host had lost its parent
+	lost     bool                       // of several hosts: a fault has hit the host or one above it
+	survival survival
+	meets    *meetingNode // nil: the job has not begun
 }
 
 // fini reports whether all procs of the host have finished, so that its agent has sent FINI.
@@ -115,7 +117,6 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 	for i := range w.cfg.Spares {
 		s.spareLinks.Declare(spawn.Site{Name: spareName(i)})
 	}
-	s.survival.s = s
 	pid := int64(100)
 	config := startup.ClientConfig{Rank: rank, Auth: w.cfg.Auth, Params: cfg.Params, Limit: w.cfg.Limit, Foreign: cfg.Foreign != nil}
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
@@ -126,10 +127,14 @@ func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
 			if w.cfg.Survive {
 				config.Versions = append(config.Versions, wire.SurviveVersion)
 			}
+			if w.cfg.Questions > 0 {
+				config.Versions = append(config.Versions, wire.AskVersion)
+			}
 		}
 	}
 	for i, procs := range cfg.Hosts {
 		h := &host{s: s, number: i, links: make(map[wire.HostRank]*kernel.End), first: make(map[int][]byte), resumed: make(map[wire.HostRank]*resumed)}
+		h.survival.h = h
 		s.hosts = append(s.hosts, h)
 		if err := h.makeBoard(procs); err != nil {
 			return nil, err
@@ -205,14 +210,14 @@ func (s *site) hear(b []byte) {
 	s.heard = true
 	err := s.client.Receive(b, s.w.time())
 	s.say()
-	if outlives(s, err) {
+	if outlives(s, err, false) {
 		s.without = true
 		return
 	}
 	s.judge(err)
 	if x, ours := s.client.(*startup.Client); ours {
 		for said := x.TakeLostClient(); said != nil; said = x.TakeLostClient() {
-			if !outlives(s, said) {
+			if !outlives(s, said, true) {
 				s.judge(said)
 			}
 		}
@@ -225,32 +230,50 @@ func (s *site) serverGone(cause error) {
 	}
 	err := s.client.Closed(cause)
 	x, foreign := s.client.(*foreignClient)
-	if outlives(s, err) {
+	if outlives(s, err, false) {
 		return
 	}
 	s.untold = cause == nil && s.heard && (foreign && x.hint == "" || !foreign && errors.Is(err, startup.ErrLost))
 	s.judge(err)
 }
 
-// runTime is how long a site that has lost the server waits until its job runs.
-const runTime = 3 * time.Second
-
-// outlives reports whether the site goes on without the server, whose connection has ended by err.
-func outlives(s *site, err error) bool {
-	if !lossOf(s, err).JobContinues() {
+// outlives reports whether the site goes on, perhaps once its job runs, without the server, whose
+// connection has ended by err, or without another site that the server says to have lost.
+func outlives(s *site, err error, site bool) bool {
+	if err == nil || s.job == nil {
 		return false
 	}
-	s.w.k.Tracef("site %d goes on without the server", s.rank)
-	s.w.k.After(runTime, func() {
-		if len(s.procs) == 0 && !s.dead && !s.left {
-			s.judge(err)
-		}
-	})
+	now := s.w.time()
+	goesOn := s.watch.Lost(now, err, site)
+	if !goesOn {
+		_, _ = s.watch.Next() // the caller knows it
+		return false
+	}
+	if at, waits := s.watch.Deadline(); waits {
+		s.w.k.After(at.Sub(now), func() { watchServer(s, s.watch.Tick) })
+	}
+	watchServer(s, func(time.Time) {})
 	return true
 }
 
-func lossOf(s *site, err error) ending.ServerLoss {
-	return ending.ServerLoss{Err: err, Runs: s.job != nil, ServerInJob: tied(s), NoChannels: s.w.cfg.OnDemand, FailuresReported: s.job != nil && startup.AllListFailVersion(s.job)}
+// watchServer tells what decides whether the site goes on without the server of an event, and does what
+// it says.
+func watchServer(s *site, event func(now time.Time)) {
+	if s.dead || s.left {
+		return
+	}
+	event(s.w.time())
+	for x, ok := s.watch.Next(); ok; x, ok = s.watch.Next() {
+		if x.GoesOn {
+			s.w.k.Tracef("site %d goes on without the server", s.rank)
+		} else {
+			s.judge(x.Err)
+		}
+	}
+}
+
+func tieOf(s *site) ending.ServerTie {
+	return ending.ServerTie{InJob: tied(s), Survives: s.w.cfg.Survive, NoChannels: s.w.cfg.OnDemand, FailuresReported: startup.AllListFailVersion(s.job)}
 }
 
 // tied reports whether the end of the server ends the site: it runs another MPI or an older
@@ -264,9 +287,12 @@ func (s *site) judge(err error) {
 	}
 	if job, ok := s.client.Job(); ok && s.job == nil {
 		s.job = job
+		s.watch.Tie = tieOf(s)
 		s.w.begin(job)
 		if s.w.cfg.Worlds != nil {
-			s.meets = newMeetings(s)
+			for _, h := range s.hosts {
+				h.meets = newMeetings(s)
+			}
 		}
 		s.place()
 	}
@@ -318,8 +344,11 @@ func (s *site) connected() {
 		s.w.procs[r] = p
 	}
 	for _, h := range s.hosts {
+		h.survival.begin()
 		h.sw.start()
+		askOverChannels(h, s.w.cfg.Questions)
 	}
+	watchServer(s, s.watch.Runs)
 }
 
 func (s *site) newProc(h *host, r wire.WorldRank) (*proc, error) {
@@ -346,7 +375,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 	how := route.PlanCollectives(cards, func(i int) string { return fmt.Sprint("client ", i) })
 	x.Direct, x.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if s.w.cfg.Worlds != nil && j.AllOwn {
-		x.World, x.Card = s.w.describe(), string(worldCard(s))
+		x.World, x.Card = s.w.describe(), string(worldCard(s.hosts[j.Procs.At(r).Host-j.Clients[s.rank].FirstHost]))
 	}
 	if len(s.parts) > 0 {
 		p, command := s.parts.procOf(int(r - j.Clients[s.rank].FirstProc))
@@ -358,14 +387,9 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 func (s *site) noticed(h *host, ev agent.Event) {
 	switch ev.Kind {
 	case agent.HostDied:
-		f := ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err)
-		if survives(s.w) {
-			s.survival.hostDied(ev.Peer.Host, f)
-			return
-		}
-		s.fail(f)
+		h.survival.hostDied(ev.Peer.Host, ending.ChannelLost(fmt.Sprintf("host %d", ev.Peer.Host), ev.Err))
 	case agent.RanksLost:
-		s.survival.lose(ev.Lost)
+		h.survival.lose(ev.Lost)
 	case agent.ProcLost:
 		s.fail(ending.NodeFailed(fmt.Errorf("rank %d: its agent lost it: %w", ev.Peer.Rank, ev.Err)))
 	case agent.HostWanted:

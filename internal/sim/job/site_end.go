@@ -18,7 +18,7 @@ func (s *site) finish() {
 	err := s.client.Finish()
 	s.say()
 	var f *ending.Failure
-	if lossOf(s, err).JobContinues() {
+	if err != nil && s.watch.Tie.Outlives(err) {
 		err = nil
 	}
 	if err != nil { // the server was lost while the procs ended
@@ -100,8 +100,11 @@ func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
 	s.w.k.Tracef("site %d fails: %v", s.rank, f)
-	s.client.Fail(f)
-	s.say()
+	excluded := s.hosts[0].survival.rules.Excluded()
+	if !excluded {
+		s.client.Fail(f)
+		s.say()
+	}
 	if s.conn != nil {
 		s.conn.finish()
 	}
@@ -111,7 +114,7 @@ func (s *site) giveUp(f *ending.Failure) {
 		return
 	}
 	s.w.k.After(s.w.k.Between(0, time.Millisecond), func() {
-		if s.cfg.Foreign != nil {
+		if s.cfg.Foreign != nil || excluded {
 			s.shutDown()
 			return
 		}

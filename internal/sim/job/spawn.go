@@ -226,7 +226,7 @@ func total(procs []int) (n int) {
 }
 
 func (w *spawned) started() {
-	_, open := w.parents.meets.Ports.Key(w.Port)
+	_, open := w.Spawner.h.meets.Ports.Key(w.Port)
 	s := w.parents
 	s.parents.worlds.Started(s.w.time(), &w.World, s.w.cfg.Limit, open)
 	s.awaitConnecting()
@@ -317,7 +317,7 @@ func (w *spawned) check() {
 		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.Spawner.rank), o.Failure)
 		s.inherit(o)
 	}
-	w.a.with(s, func(n *meetingNode) { n.Break(w.Spawner, w.Port, errors.New(w.name+": "+end.Reason)) })
+	w.a.with(w.Spawner.h, func(n *meetingNode) { n.Break(w.Spawner, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
 func (w *spawned) outcome() ending.Outcome {

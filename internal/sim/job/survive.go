@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,14 +12,14 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-var errSurvive = errors.New("a job that survives its procs has own sites of one host, all channels from the start and no boards")
+var errSurvive = errors.New("a job that survives its procs has own sites, all channels from the start and no boards")
 
 func (c *Config) maySurvive() error {
 	if !c.Survive {
 		return nil
 	}
 	for i, s := range c.Sites {
-		if len(s.Hosts) != 1 || s.Foreign != nil || s.NoOnDemand {
+		if s.Foreign != nil || s.NoOnDemand {
 			return fmt.Errorf("%w: site %d", errSurvive, i)
 		}
 	}
@@ -32,77 +31,123 @@ func (c *Config) maySurvive() error {
 
 func survives(w *World) bool { return w.cfg.Survive && w.ready() }
 
+// survival drives the machine that decides what the node of a host does about lost procs. The hosts
+// of a site have one node only if it is one host.
 type survival struct {
-	s      *site
-	losses ending.Losses
+	h     *host
+	on    bool // the job goes on without what is lost
+	rules ending.Survival
 }
 
-// procLost has the job go on without a proc of the site that has ended in MPI.
-func (x *survival) procLost(p *proc, exit ending.Exit) {
-	l := wire.Lost{First: p.rank, Last: p.rank, Text: fmt.Sprintf("rank %d has left MPI", p.rank)}
-	if f := x.s.end.ProcLost(p.standing(), exit); f != nil {
-		l.Text, l.Status = f.Text, uint32(f.Status)
+// begin has the job go on without what is lost from now on.
+func (x *survival) begin() {
+	h := x.h
+	if x.on = h.s.w.cfg.Survive; !x.on {
+		return
 	}
-	x.lose(l)
+	x.rules.Begin(ending.SurvivalNode{Job: h.s.job, FirstHost: h.rank, NHosts: 1, Name: func() string { return nameOf(h) }})
+	if m := h.s.machines; m != nil {
+		m.tree.SurviveLosses(h.number)
+	}
+}
+
+// nameOf names the host as others see it.
+func nameOf(h *host) string {
+	if h.s.machines == nil {
+		return fmt.Sprintf("site %d", h.s.rank)
+	}
+	return fmt.Sprintf("machine %d of site %d", h.number, h.s.rank)
+}
+
+// procLost has the job go on without a proc of the host that has ended in MPI.
+func (x *survival) procLost(p *proc, exit ending.Exit) {
+	e := &x.h.s.end
+	f := e.ProcLost(p.standing(), exit)
+	x.act(x.rules.ProcEnded(x.h.s.w.time(), p.rank, fmt.Sprintf("rank %d", p.rank), f, e.Failing() || x.over()))
 }
 
 // unlinked gives the site time to hear that one of two procs is lost whose link has broken.
 func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
-	x.s.w.k.After(ending.MaxHoldTime, func() {
-		if !x.losses.Has(peer) && !x.losses.Has(p.rank) {
+	x.h.s.w.k.After(ending.MaxHoldTime, func() {
+		if !x.rules.LinkExplained(p.rank, peer) {
 			report()
 		}
 	})
 }
 
 func (x *survival) hostDied(host wire.HostRank, f *ending.Failure) {
-	s := x.s
-	h := s.job.Hosts[host]
-	if f.Precedence != ending.Lost {
-		if !x.losses.Has(h.FirstProc) {
-			s.fail(f)
-		}
-		return
+	if !x.over() {
+		x.act(x.rules.ChannelLost(x.h.s.w.time(), host, f))
 	}
-	s.hosts[0].sw.ContinueWithout(host, f)
-	x.lose(wire.Lost{First: h.FirstProc, Last: h.FirstProc + wire.WorldRank(h.NProcs) - 1, Host: true, Status: uint32(f.Status), Text: f.Text})
 }
 
-var errGivenUp = errors.New("another host has lost it, and the job goes on without it")
-
-// lose tells everybody whom the site can reach that procs are lost, unless it is known.
+// lose handles what another host has said of lost procs.
 func (x *survival) lose(l wire.Lost) {
-	s := x.s
-	if s.left || s.dead {
-		return
+	if !x.over() {
+		x.act(x.rules.Lost(x.h.s.w.time(), l))
 	}
-	news, h := x.losses.Add(l), s.hosts[0]
-	if len(news) == 0 {
-		return
+}
+
+// loseHosts handles the loss of hosts of this site.
+func (x *survival) loseHosts(hosts []int, f *ending.Failure) {
+	if !x.over() {
+		x.act(x.rules.HostsLost(x.h.s.w.time(), hosts, f))
 	}
-	s.w.k.Tracef("site %d goes on without ranks %d to %d: %s", s.rank, l.First, l.Last, l.Text)
-	for _, part := range news {
-		h.sw.SendLost(part)
-		for _, p := range s.procs {
-			switch is := part.First <= p.rank && p.rank <= part.Last; {
-			case is && l.Host:
-				s.fail(ending.RemoteFailure("the other sites go on without this one: " + l.Text))
-				return
-			case is:
-				h.sw.ProcDone(p.rank)
-			case !p.fini && !x.losses.Has(p.rank):
-				k := s.w.k
-				p.news = max(p.news+1, k.Now()+k.Between(0, notice))
-				k.After(p.news-k.Now(), func() {
-					p.give(wireup.Message{Kind: wireup.KindFailed, Peer: part.First, Last: part.Last, Code: int(part.Status), Reason: part.Text}, nil)
-				})
-			}
+}
+
+// over reports whether the host's node ends. The other hosts of a site whose head has died have yet
+// to notice that.
+func (x *survival) over() bool {
+	s := x.h.s
+	return x.h.gone || s.done || s.left && (s.machines == nil || !s.dead)
+}
+
+func (x *survival) act(steps []ending.LossStep) {
+	h, k := x.h, x.h.s.w.k
+	for _, step := range steps {
+		switch step.Action {
+		case ending.WarnOfLoss:
+			k.Tracef("%s goes on without ranks %d to %d: %s", nameOf(h), step.Lost.First, step.Lost.Last, step.Lost.Text)
+		case ending.TellLoss:
+			h.sw.SendLost(step.Lost)
+			x.tellProcs(step.Lost)
+		case ending.ProcGone:
+			h.sw.ProcDone(step.Rank)
+		case ending.HostGone:
+			h.sw.ContinueWithout(step.Host, step.Err)
+		case ending.NoteLoss:
+			h.s.end.ReportLate(step.Failure)
+		case ending.Excluded:
+			excluded(h, step.Failure)
+		case ending.LossEndsJob:
+			h.s.fail(step.Failure)
 		}
 	}
-	if l.Host {
-		h.sw.ContinueWithout(s.job.Procs.At(l.First).Host, errGivenUp)
+}
+
+func (x *survival) tellProcs(l wire.Lost) {
+	k := x.h.s.w.k
+	for _, p := range x.h.s.procs {
+		if p.h != x.h || p.fini || x.rules.Has(p.rank) {
+			continue
+		}
+		p.news = max(p.news+1, k.Now()+k.Between(0, notice))
+		k.After(p.news-k.Now(), func() {
+			p.give(wireup.Message{Kind: wireup.KindFailed, Peer: l.First, Last: l.Last, Code: int(l.Status), Reason: l.Text}, nil)
+		})
 	}
-	s.end.ReportLate(&ending.Failure{Text: l.Text, Status: cmp.Or(int(l.Status), ending.StatusRemote), Precedence: ending.Died})
+}
+
+// excluded ends a host without which the others go on, and its site with it if it is the head.
+func excluded(h *host, f *ending.Failure) {
+	s := h.s
+	s.w.k.Tracef("%s ends: %v", nameOf(h), f)
+	if h.number == 0 {
+		s.spared = true
+		s.fail(f)
+		return
+	}
+	endSoon(h)
 }
 
 // worldLink is a link between worlds.
@@ -161,10 +206,10 @@ func (r Result) Left() []bool {
 	return left
 }
 
-// lost reports whether the others may go on without the proc: it, or its site, was lost, or it has
-// given way to a proc of another world, after their link was cut.
+// lost reports whether the others may go on without the proc: it, its site, or its host or one above
+// that was lost, or it has given way to a proc of another world, after their link was cut.
 func (p *proc) lost() bool {
-	return p.crashed || p.s.dead || p.unlinked && p.err == nil && !p.fini
+	return p.crashed || p.s.dead || p.h.lost || p.unlinked && p.err == nil && !p.fini
 }
 
 // Unfinished says who of those that are left in a job that goes on without others has not ended in

@@ -12,13 +12,18 @@ import (
 
 // survivors is a job of some sites that goes on without procs and sites that are lost.
 func survivors(seed uint64, program func(Env) error) Config {
-	random := rand.New(rand.NewPCG(seed, 3))
-	cfg := Config{Survive: true, Direct: random.IntN(2) == 0, Boxes: random.IntN(2) == 0, Links: rough(), Program: program}
+	random, links := rand.New(rand.NewPCG(seed, 3)), rough()
+	links.Channel.Reset = 0
+	cfg := Config{Survive: true, Direct: random.IntN(2) == 0, Boxes: random.IntN(2) == 0, Links: links, Program: program}
 	for range 2 + random.IntN(3) {
-		cfg.Sites = append(cfg.Sites, Site{Hosts: []int{1 + random.IntN(3)}})
+		hosts := []int{1 + random.IntN(3)}
+		for random.IntN(3) == 0 && len(hosts) < 6 {
+			hosts = append(hosts, 1+random.IntN(2), 1)
+		}
+		cfg.Sites = append(cfg.Sites, Site{Hosts: hosts})
 	}
 	if random.IntN(3) == 0 {
-		cfg.Resume = &Resume{Cuts: 0.001}
+		cfg.Resume = &Resume{Cuts: 0.001, Limit: silence} // a machine that is silent is lost before a link to it
 	}
 	return cfg
 }
@@ -41,8 +46,11 @@ func lossesOf(t *testing.T, seed uint64, cfg Config, most int) (faults []Fault) 
 	random := rand.New(rand.NewPCG(seed, 4))
 	for range 1 + random.IntN(most) {
 		f := Fault{Kind: CrashProc, Event: begun + 1 + random.Uint64N(k.Events()-begun), Target: random.IntN(64)}
-		if random.IntN(4) == 0 {
+		switch random.IntN(6) {
+		case 0:
 			f.Kind = CrashNode
+		case 1, 2:
+			f.Kind = LoseHost
 		}
 		faults = append(faults, f)
 	}
@@ -107,17 +115,20 @@ func stubborn(e Env) error {
 
 // TestSurvivors loses procs and sites anywhere in a job that goes on.
 func TestSurvivors(t *testing.T) {
-	lost := 0
+	lost, hosts := 0, 0
 	for seed := range seeds(150) {
 		cfg := survivors(seed, stubborn)
 		w := survive(t, seed, cfg, lossesOf(t, seed, cfg, 3))
 		for _, p := range w.procs {
-			if p.crashed || p.s.dead {
+			if p.lost() {
 				lost++
+			}
+			if p.h.lost && !p.s.dead {
+				hosts++
 			}
 		}
 	}
-	if lost < int(seeds(150)) {
-		t.Errorf("only %d procs were lost", lost)
+	if lost < int(seeds(150)) || hosts < int(seeds(150))/20 {
+		t.Errorf("only %d procs were lost, %d of them with a host of a site that goes on", lost, hosts)
 	}
 }

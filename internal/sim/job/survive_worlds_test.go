@@ -35,7 +35,11 @@ func newKin(t *testing.T, seed uint64, r *recovery) *kin {
 	for first := range 2 {
 		cfg := Config{Survive: true, Direct: true, Links: rough(), Worlds: together}
 		for range 1 + random.IntN(2) {
-			cfg.Sites = append(cfg.Sites, Site{Hosts: []int{1 + random.IntN(2)}})
+			hosts := []int{1 + random.IntN(2)}
+			for random.IntN(3) == 0 {
+				hosts = append(hosts, 1)
+			}
+			cfg.Sites = append(cfg.Sites, Site{Hosts: hosts})
 		}
 		cfg.Program = func(e Env) error { return x.live(e, r, &port, first == 0) }
 		w, err := New(x.k, cfg)
@@ -116,8 +120,11 @@ func TestRecoveryOfTwoWorlds(t *testing.T) {
 		x, random := newKin(t, seed, r), rand.New(rand.NewPCG(seed, 7))
 		for range 1 + random.IntN(3) {
 			f := Fault{Kind: CrashProc, Event: whole.begun + 1 + random.Uint64N(whole.k.Events()-whole.begun), Target: random.IntN(64)}
-			if random.IntN(4) == 0 {
+			switch random.IntN(6) {
+			case 0:
 				f.Kind = CrashNode
+			case 1:
+				f.Kind = LoseHost
 			}
 			x.worlds[random.IntN(2)].Plan(f)
 		}
@@ -134,7 +141,7 @@ func TestRecoveryOfTwoWorlds(t *testing.T) {
 				said := r.said[rank]
 				rank++
 				switch {
-				case p.crashed || p.s.dead:
+				case p.lost():
 				case first == nil:
 					first = said
 				case !slices.Equal(first, said):
@@ -237,7 +244,7 @@ func TestSilentProcIsNotWaitedFor(t *testing.T) {
 			for rank := range 2 {
 				cut(rank)
 				pair := dynamic.WorldPair{Local: silent().member(), Peer: worlds[0].procs[rank].member()}
-				for silent().s.meets.Links.Pairs.Phase(pair) == dynamic.Linked {
+				for silent().h.meets.Links.Pairs.Phase(pair) == dynamic.Linked {
 					if _, _, err := mpi.Iprobe(all, 2, 0); err != nil {
 						return err
 					}

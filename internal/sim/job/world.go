@@ -43,6 +43,7 @@ type World struct {
 	met         map[FaultKind]int // number of faults of each kind
 	boxed       []*kernel.Link    // links with fast boxes
 	onBoards    int               // how often procs were at a place of a board where they may be delayed
+	questions   Questions         // over channels
 	resumed     int               // how often a link was dialled again
 	number      int               // number of the world in cfg.Worlds
 	spawned     *spawned          // the spawn that started it; nil: it existed from the start

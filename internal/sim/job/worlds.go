@@ -81,7 +81,7 @@ func (w *World) describe() []byte {
 	j := *w.job
 	j.Procs = startup.Procs{}
 	for _, x := range w.job.Procs.All() {
-		x.Card = worldCard(w.sites[x.Client])
+		x.Card = worldCard(w.sites[x.Client].hosts[x.Host-j.Clients[x.Client].FirstHost])
 		j.Procs.Add(x)
 	}
 	head, err := j.Describe()
@@ -92,9 +92,9 @@ func (w *World) describe() []byte {
 	return j.Procs.Describe(head)
 }
 
-// worldCard returns the business card of a site's procs for other worlds.
-func worldCard(s *site) []byte {
-	name := fmt.Sprintf("w%ds%d", s.w.number, s.rank)
+// worldCard returns the business card of a host's procs for other worlds.
+func worldCard(h *host) []byte {
+	name := fmt.Sprintf("w%ds%dh%d", h.s.w.number, h.s.rank, h.number)
 	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
 		Endpoints: []dynamic.Endpoint{{Transport: "sim", Address: name}},
@@ -150,14 +150,14 @@ func (a *Worlds) heard(p *proc, m *wireup.Message) (mine bool) {
 	if m.Kind == wireup.KindPort {
 		a.opens(p, m.Meeting)
 	}
-	a.with(p.s, func(n *meetingNode) { mine = n.HandleMessage(p.s.w.time(), p, *m) })
+	a.with(p.h, func(n *meetingNode) { mine = n.HandleMessage(p.s.w.time(), p, *m) })
 	return mine || a.spawnHeard(p, m)
 }
 
-func (a *Worlds) with(s *site, f func(*meetingNode)) {
-	f(s.meets)
+func (a *Worlds) with(h *host, f func(*meetingNode)) {
+	f(h.meets)
 	for {
-		x, ok := s.meets.Next()
+		x, ok := h.meets.Next()
 		if !ok {
 			return
 		}
@@ -194,7 +194,7 @@ func (a *Worlds) under(p *proc, least, most time.Duration, f func()) {
 	a.busy++
 	a.k.After(a.k.Between(least, most), func() {
 		a.busy--
-		a.with(p.s, func(n *meetingNode) { n.Ended(p) })
+		a.with(p.h, func(n *meetingNode) { n.Ended(p) })
 		if p.there() {
 			f()
 		}
@@ -203,10 +203,10 @@ func (a *Worlds) under(p *proc, least, most time.Duration, f func()) {
 
 // gone ends everything that a proc had to do with other worlds. Its links are closed already.
 func (a *Worlds) gone(p *proc) {
-	if a == nil || p.s.meets == nil {
+	if a == nil || p.h.meets == nil {
 		return
 	}
-	a.with(p.s, func(n *meetingNode) { n.ProcEnded(p) })
+	a.with(p.h, func(n *meetingNode) { n.ProcEnded(p) })
 	p.s.parents.worlds.ProcEnded(p)
 }
 
@@ -247,10 +247,12 @@ func (a *Worlds) Left() (r Remains) {
 		}
 		for _, s := range w.sites {
 			r.Slots += s.spawner.slots.Taken()
-			if n := s.meets; n != nil {
-				r.Ports += n.Ports.Len()
-				r.Requests += n.Requesting()
-				r.Pairs += n.Links.Pairs.Len()
+			for _, h := range s.hosts {
+				if n := h.meets; n != nil {
+					r.Ports += n.Ports.Len()
+					r.Requests += n.Requesting()
+					r.Pairs += n.Links.Pairs.Len()
+				}
 			}
 		}
 	}

@@ -13,13 +13,13 @@ import (
 
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
-	s := p.s.w.dialling(dynamic.WorldLinkPlan(1, &p.s.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s := p.s.w.dialling(dynamic.WorldLinkPlan(1, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.DialStep, answered func(dynamic.DialResult)) {
 		a.Counts.Dials++
-		a.with(p.s, func(n *meetingNode) { n.Dialling(question) })
+		a.with(p.h, func(n *meetingNode) { n.Dialling(question) })
 		answer := func(v dynamic.DialResult) {
 			if v.Err == nil || v.Verdict != dynamic.Accepted {
-				a.with(p.s, func(n *meetingNode) { n.Answered(question) })
+				a.with(p.h, func(n *meetingNode) { n.Answered(question) })
 			}
 			answered(v)
 		}
@@ -27,7 +27,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 			switch {
 			case !p.there():
 				s.left()
-			case p.s.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
+			case p.h.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
 			default:
 				l = a.dialled(p, x, answer)
@@ -44,7 +44,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		case last.Action == dynamic.GiveUp:
 			why = errors.New("it could not be dialled")
 		}
-		a.with(p.s, func(n *meetingNode) {
+		a.with(p.h, func(n *meetingNode) {
 			if n.Searched(question, why); why != nil {
 				n.SetNoLink(p, x, why)
 			}
@@ -57,7 +57,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		if l != nil {
 			_ = l.Ends[0].Close()
 		}
-		a.with(p.s, func(n *meetingNode) { n.Searched(question, nil) })
+		a.with(p.h, func(n *meetingNode) { n.Searched(question, nil) })
 	}
 	s.begin()
 }
@@ -66,7 +66,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 // that after a while.
 func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialResult)) *kernel.Link {
 	other := a.procOf(x.Peer)
-	if other != nil && other.s.dead {
+	if other != nil && (other.s.dead || other.h.gone) {
 		answer(unheard(dynamic.NotListening))
 		return nil
 	}
@@ -80,7 +80,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialR
 		return nil
 	}
 	var v dynamic.Verdict
-	a.with(other.s, func(n *meetingNode) { v = n.Arrive(x.Reversed(), true, ending.InMPI, true) })
+	a.with(other.h, func(n *meetingNode) { v = n.Arrive(x.Reversed(), true, ending.InMPI, true) })
 	if v != dynamic.Accepted {
 		a.Counts.Ties++
 		answer(said(v))
@@ -94,7 +94,7 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialR
 }
 
 func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {
-	m := p.s.meets.SetLink(x, struct{}{})
+	m := p.h.meets.SetLink(x, struct{}{})
 	m.Transport = "sim"
 	a.tell(p, m, e)
 }

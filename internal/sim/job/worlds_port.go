@@ -14,7 +14,7 @@ import (
 func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
 	x.Backlog = a.cfg.Backlog
 	if x.Timeout > 0 {
-		a.k.After(x.Timeout, func() { a.with(p.s, func(n *meetingNode) { n.Tick(p.s.w.time()) }) })
+		a.k.After(x.Timeout, func() { a.with(p.h, func(n *meetingNode) { n.Tick(p.s.w.time()) }) })
 	}
 	a.step(p, 0)
 }
@@ -27,13 +27,16 @@ func (a *Worlds) call(x meetingStep) {
 	a.under(x.Proc, 10*time.Microsecond, 2*time.Millisecond, func() { a.called(x.Proc, x.Request, x.Token.World()) })
 }
 
-// portAt returns the site that has an open port; nil: none has.
-func (a *Worlds) portAt(port dynamic.World) *site {
+// portAt returns the host that has an open port; nil: none has.
+func (a *Worlds) portAt(port dynamic.World) *host {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
-			if n := s.meets; n != nil {
-				if _, open := n.Ports.Key(port); open {
-					return s
+			for _, h := range s.hosts {
+				if h.meets == nil {
+					continue
+				}
+				if _, open := h.meets.Ports.Key(port); open {
+					return h
 				}
 			}
 		}
@@ -48,7 +51,7 @@ func (a *Worlds) called(p *proc, request uint64, port dynamic.World) {
 	}
 	if no != dynamic.Accepted {
 		a.Counts.Refused++
-		a.with(p.s, func(n *meetingNode) { n.ConnectFailed(p, request, errors.New(no.String())) })
+		a.with(p.h, func(n *meetingNode) { n.ConnectFailed(p, request, errors.New(no.String())) })
 		return
 	}
 	owner, _ := at.meets.Ports.Owner(port)

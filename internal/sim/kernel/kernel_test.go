@@ -323,7 +323,8 @@ func TestTimersFireInOrder(t *testing.T) {
 	}
 }
 
-// TestSendToAClosedEnd: what was sent back can still be received, unless the link is like TCP.
+// TestSendToAClosedEnd: what was sent back can still be received, and only then it shows that the
+// other end is closed, unless the link destroys it.
 func TestSendToAClosedEnd(t *testing.T) {
 	for _, reset := range []float64{0, 1} {
 		k := New(1)
@@ -333,10 +334,13 @@ func TestSendToAClosedEnd(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		_ = b.Close()
-		if _, err := a.Send([][]byte{{1}}); !errors.Is(err, link.ErrBroken) {
+		if _, err := a.Send([][]byte{{1}}); errors.Is(err, link.ErrBroken) != (reset > 0) {
 			t.Errorf("reset %v: sent: %v", reset, err)
 		}
 		run(t, k)
+		if _, err := a.Send([][]byte{{1}}); !errors.Is(err, link.ErrBroken) {
+			t.Errorf("reset %v: sent later: %v", reset, err)
+		}
 		n, err := a.Recv([][]byte{make([]byte, 5)})
 		if reset == 0 && (n != 3 || err != nil) || reset == 1 && !errors.Is(err, link.ErrBroken) {
 			t.Errorf("reset %v: got %d, %v", reset, n, err)

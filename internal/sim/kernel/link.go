@@ -18,7 +18,7 @@ type LinkSpec struct {
 	Capacity int           // maximum bytes that are under way, or have arrived and were not received
 	Chop     float64       // probability that Send and Recv move less than they could
 	Lend     float64       // probability that Lend does not copy
-	Reset    float64       // probability that bytes that arrive at a closed end destroy what it has sent, as with TCP
+	Reset    float64       // probability that bytes that arrive at a closed end destroy what it has sent, as with some TCPs
 	Boxes    bool          `line:"-"` // its owners share memory, and have fast boxes there
 }
 
@@ -155,6 +155,8 @@ func (e *End) Send(batch [][]byte) (int, error) {
 		return 0, link.ErrClosed
 	case e.broken != nil:
 		return 0, e.broken
+	case e.peer.closed && len(batch) > 0 && e.owed.shown == 0 && e.InFlight() && e.l.spec.Reset == 0:
+		return link.Len(batch), nil // the answer comes after what the peer has sent before
 	case e.peer.closed:
 		return 0, e.refused()
 	case e.owed.shown > 0 && len(batch) > 0:

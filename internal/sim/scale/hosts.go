@@ -318,6 +318,9 @@ func (x *headed) Lost(at, who int, why error) {
 	x.s.fail(fmt.Errorf("site %d: host %d has lost host %d: %w", x.rank, at, who, why))
 }
 
+// LostBelow must not happen.
+func (x *headed) LostBelow(at int, hosts []int, why error) { x.Lost(at, hosts[0], why) }
+
 // Missing must not happen.
 func (x *headed) Missing(_ []int, why error) { x.s.fail(why) }
 

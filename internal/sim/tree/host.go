@@ -344,6 +344,9 @@ func (h *host) step(s membership.Step) {
 	case membership.Lost:
 		h.givenUp[s.Hosts[0]] = true
 		h.t.cfg.Owner.Lost(h.self, s.Hosts[0], s.Err)
+	case membership.LostBelow:
+		h.givenUp[s.Hosts[0]] = true
+		h.t.cfg.Owner.LostBelow(h.self, s.Hosts, s.Err)
 	case membership.Missing:
 		h.t.cfg.Owner.Missing(s.Hosts, fmt.Errorf("%w: %v", s.Err, s.Hosts))
 	}

@@ -39,6 +39,9 @@ type Owner interface {
 	JobEnded(host int, report string)
 	// Lost is called when host at has lost host who, its parent or a child.
 	Lost(at, who int, why error)
+	// LostBelow is called when host at has lost hosts below it, a child and all below that, and the
+	// site goes on without them, since SurviveLosses was called.
+	LostBelow(at int, hosts []int, why error)
 	// Missing is called at the head if hosts have not joined in time.
 	Missing(hosts []int, why error)
 	// ParentNotFound is called at a host that has not found its parent in time.
@@ -116,6 +119,11 @@ func (t *Tree) Ask(host, to int, question []byte, limit time.Duration, answered 
 // Finish records that a host has finished its share of the job.
 func (t *Tree) Finish(host int) {
 	t.hosts[host].with(func(m *membership.Member, now time.Time) { m.Finish(now) })
+}
+
+// SurviveLosses has a host go on from now on without hosts below it that are lost.
+func (t *Tree) SurviveLosses(host int) {
+	t.hosts[host].with(func(m *membership.Member, _ time.Time) { m.SurviveLosses() })
 }
 
 // Fail reports a failure from a host to the head.

@@ -56,6 +56,9 @@ func (r *rig) Lost(at, who int, why error) {
 		r.t.Fail(at, fmt.Sprintf("host %d is lost", who))
 	}
 }
+func (r *rig) LostBelow(at int, hosts []int, _ error) {
+	r.say("host %d goes on without hosts %v", at, hosts)
+}
 func (r *rig) Missing(hosts []int, _ error) { r.say("missing: %v", hosts) }
 func (r *rig) ParentNotFound(host int)      { r.say("alone: %d", host) }
 
@@ -121,6 +124,21 @@ func TestAHostIsLost(t *testing.T) {
 			r.wants(t, c.want...)
 		})
 	}
+}
+
+// TestHostsGoOn: hosts go on without one that is lost and those below it, which lose their parent.
+func TestHostsGoOn(t *testing.T) {
+	r := newRig(t, 8, 2)
+	r.until(t, 10*time.Second)
+	for h := range 8 {
+		r.t.SurviveLosses(h)
+	}
+	r.t.Crash(1)
+	for _, h := range []int{0, 2, 5, 6} {
+		r.t.Finish(h)
+	}
+	r.until(t, 11*time.Second)
+	r.wants(t, "0s started", "10s host 0 goes on without hosts [1 3 4 7]", "10s host 3 has lost host 1: gone", "10s host 4 has lost host 1: gone", "10s host 7 has lost host 3: gone", "10s finished")
 }
 
 func TestALossIsReportedToTheHead(t *testing.T) {

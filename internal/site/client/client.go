@@ -179,36 +179,48 @@ func (m *Client) rendezvous() (rendezvous.Settings, error) {
 // hearServer reports the server's word that the job is over. If the server is lost, or has lost
 // another site, the job goes on once it runs.
 func (m *Client) hearServer() {
+	w := &ending.ServerWatch{Tie: m.tie()}
+	lost, runs := m.session.Lost(), m.Runs
 	for {
+		var limit <-chan time.Time
+		if at, waits := w.Deadline(); waits {
+			limit = time.After(time.Until(at))
+		}
 		select {
-		case <-m.session.Lost():
-			m.serverLost(m.session.Err())
-			return
+		case <-lost:
+			lost = nil
+			at := time.Now()
+			if err := m.session.Err(); w.Lost(at, err, false) {
+				m.lost.Store(&serverLoss{at, m.serverSaid(err).Text})
+			}
+		case err := <-m.session.LostClients():
+			w.Lost(time.Now(), err, true)
+		case <-runs:
+			runs = nil
+			w.Runs(time.Now())
+		case <-limit:
+			w.Tick(time.Now())
 		case <-m.left:
 			return
-		case err := <-m.session.LostClients():
-			if x := m.loss(err); !x.JobContinues() || !m.awaitRuns() {
-				m.End.Fail(m.serverSaid(err))
+		}
+		for x, ok := w.Next(); ok; x, ok = w.Next() {
+			if m.decided(x); !x.GoesOn || !x.Site {
 				return
 			}
-			m.Log.Warn("the job's server has lost another site, and the job goes on: if that site is dead its channels show it", "reason", withSites(m, causeOf(err)))
 		}
 	}
 }
 
-func (m *Client) serverLost(err error) {
-	f := m.serverSaid(err)
-	x := m.loss(err)
-	if x.JobContinues() {
-		m.lost.Store(&serverLoss{time.Now(), f.Text})
-		x.Runs = m.awaitRuns()
-	}
-	if x.JobContinues() {
-		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", causeOf(err))
+func (m *Client) decided(x ending.ServerStep) {
+	switch {
+	case !x.GoesOn:
+		m.End.Fail(m.serverSaid(x.Err))
+	case x.Site:
+		m.Log.Warn("the job's server has lost another site, and the job goes on: if that site is dead its channels show it", "reason", withSites(m, causeOf(x.Err)))
+	default:
+		m.Log.Warn("the job's server is lost, and the job goes on without it", "server", cmp.Or(m.at, m.servers()[0]), "reason", causeOf(x.Err))
 		m.Log.Info("without its server nobody can publish or look up names there; sites tell each other by their channels if one fails")
-		return
 	}
-	m.End.Fail(f)
 }
 
 // withSites replaces clients by names of sites in what the server said.
@@ -255,27 +267,10 @@ func (m *Client) Describe(d *links.Node) {
 	}
 }
 
-// runTime is how long a site that has lost the server waits until its job runs: it may be among the
-// last to be connected.
-const runTime = 3 * time.Second
-
-func (m *Client) awaitRuns() bool {
-	limit := time.NewTimer(runTime)
-	defer limit.Stop()
-	select {
-	case <-m.Runs:
-		return true
-	case <-m.left:
-		return false
-	case <-limit.C:
-		return false
-	}
-}
-
-// loss says how the connection to the server has ended, by err, after startup.
-func (m *Client) loss(err error) ending.ServerLoss {
-	return ending.ServerLoss{
-		Err: err, Runs: true, ServerInJob: !m.Routes.Job.Survive && (m.Server != nil || m.Routes.Site.Server.Ours), Dialect: Dialect(*m.Routes.Site),
+// tie is what ties the site to the server after startup.
+func (m *Client) tie() ending.ServerTie {
+	return ending.ServerTie{
+		InJob: m.Server != nil || m.Routes.Site.Server.Ours, Survives: m.Routes.Job.Survive, Dialect: Dialect(*m.Routes.Site),
 		NoChannels: m.OnDemand == agent.Always, FailuresReported: startup.AllListFailVersion(m.Routes.World),
 	}
 }
@@ -346,7 +341,7 @@ func (m *Client) Leave(ctx context.Context, last func(context.Context) error) er
 	if m.session == nil {
 		return nil // the head does the rest
 	}
-	if err := m.session.Finish(); err != nil && !m.loss(err).JobContinues() {
+	if err := m.session.Finish(); err != nil && !m.tie().Outlives(err) {
 		return m.serverSaid(err)
 	}
 	if m.Server == nil {
@@ -356,7 +351,7 @@ func (m *Client) Leave(ctx context.Context, last func(context.Context) error) er
 	case <-m.Server.Done():
 		// A job that continues without lost sites does not end by the loss of the last one that had
 		// not left.
-		if f := m.Server.Failure(); f != nil && (!m.Routes.Job.Survive || m.Spawned || !errors.Is(f, startup.ErrLost)) {
+		if f := m.Server.Failure(); f != nil && !ending.OutlivesOwnServer(m.Routes.Job.Survive && !m.Spawned, f) {
 			return f
 		}
 		return nil
