@@ -154,18 +154,18 @@ func (c *Channels) describe(h wire.HostRank) dynamic.ChannelEnd {
 	return dynamic.ChannelEnd{Rank: h, Address: x.Address, Port: uint16(x.Port)}
 }
 
-// Begin begins the dance of a host of the site. Other hosts of the site have until own to answer,
-// hosts that run impi at other sites until others, and all others until the deadline.
-func (c *Channels) Begin(h wire.HostRank, own, others, deadline time.Time) (*Dance, error) {
+// Begin begins the dance of a host of the site now. Other hosts of the site have ReachLimit to
+// answer, hosts that run impi at other sites FarLimit, and all others until the deadline.
+func (c *Channels) Begin(h wire.HostRank, now, deadline time.Time) (*Dance, error) {
 	hosts := make([]DanceHost, len(c.c.Job.Hosts))
 	for i, x := range c.c.Job.Hosts {
 		_, proves := c.secretWith(x.Client)
 		hosts[i] = DanceHost{Address: x.Address, Port: uint16(x.Port), Proves: proves, Skip: c.OnDemand(h, wire.HostRank(i))}
 		switch {
 		case x.Client == c.c.Job.Self:
-			hosts[i].By = own
+			hosts[i].By = now.Add(ReachLimit)
 		case c.c.Job.Listens(x.Client):
-			hosts[i].By = others
+			hosts[i].By = now.Add(FarLimit)
 		}
 		if !proves && c.c.From != nil {
 			hosts[i].From = c.c.From(x.Client)

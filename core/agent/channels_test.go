@@ -90,7 +90,7 @@ func TestChannelsFrom(t *testing.T) {
 	j := channelJob()
 	j.Secret[0] = 1
 	for from, want := range map[byte]bool{3: true, 9: true, 1: false} {
-		d, err := channelsOf(j, dynamic.Token{}).Begin(0, time.Time{}, time.Time{}, time.Time{})
+		d, err := channelsOf(j, dynamic.Token{}).Begin(0, time.Time{}, time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,14 +112,14 @@ func TestChannelsOutOfReach(t *testing.T) {
 	j.Self = 3
 	j.Clients = append(j.Clients, startup.ClientInfo{Rank: 3, Own: true})
 	j.Hosts = append(j.Hosts, startup.HostInfo{Client: 3}, startup.HostInfo{Client: 3})
-	reach := time.Unix(5, 0)
+	began := time.Unix(5, 0)
 	for h, want := range map[wire.HostRank]StepKind{4: Unreachable, 2: Unreachable, 3: TimedOut} {
-		by := reach
+		by := began.Add(ReachLimit)
 		if h == 2 {
-			by = reach.Add(15 * time.Second)
+			by = began.Add(FarLimit)
 		}
 		c := NewChannels(ChannelsConfig{Job: j, Hosts: []wire.HostRank{5}, Resumes: func(_, _ wire.HostRank) bool { return false }})
-		d, err := c.Begin(5, reach, reach.Add(15*time.Second), reach.Add(time.Minute))
+		d, err := c.Begin(5, began, began.Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestChannelsOutOfReach(t *testing.T) {
 			t.Errorf("host %d: %+v before the time", h, s)
 		}
 		d.Tick(by)
-		d.Tick(reach.Add(time.Minute))
+		d.Tick(began.Add(time.Minute))
 		if s, _ := d.Next(); s.Kind != want {
 			t.Errorf("host %d: %v", h, s.Kind)
 		}
@@ -184,7 +184,7 @@ func TestChannelArrive(t *testing.T) {
 		}
 	}
 	want("before the dance", 2, NotReady)
-	if _, err := c.Begin(1, time.Time{}, time.Time{}, time.Time{}); err != nil {
+	if _, err := c.Begin(1, time.Time{}, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	want("in the dance", 2, ToDance)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
@@ -17,9 +18,13 @@ type FailedError struct {
 // Error returns the name of the host and the text that it sent.
 func (e *FailedError) Error() string { return fmt.Sprintf("%v has failed: %s", e.Peer, e.Text) }
 
+// TellTime is the time after which the owner closes the channels of hosts that have been told by
+// Fail and have not closed theirs.
+const TellTime = 500 * time.Millisecond
+
 // Fail records that the job has failed at this host, and why. The text is sent to the hosts that
 // accept PkFail and have a channel, before all packets that wait. The result is the links of these
-// channels: each of the hosts closes its end. The owner closes those that are left after a moment.
+// channels: each of the hosts closes its end. The owner closes those that are left after TellTime.
 func (a *Agent) Fail(text string) (told []LinkID) {
 	text = text[:min(len(text), wire.MaxFail, a.pool.size-wire.HeaderSize)]
 	b := make([]byte, wire.HeaderSize, wire.HeaderSize+len(text))

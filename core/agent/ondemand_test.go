@@ -255,7 +255,7 @@ func TestTieOfChannels(t *testing.T) {
 	for i := range ends {
 		h := wire.HostRank(i)
 		ends[i] = NewChannels(ChannelsConfig{Job: j, OnDemand: Always, Hosts: []wire.HostRank{h}, Resumes: func(_, _ wire.HostRank) bool { return false }})
-		if _, err := ends[i].Begin(h, time.Time{}, time.Time{}, time.Time{}); err != nil {
+		if _, err := ends[i].Begin(h, time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		ends[i].End(h)

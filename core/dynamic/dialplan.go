@@ -30,6 +30,9 @@ const (
 	NoRoom                               // too many connections are greeting at the peer, or here
 	Uncertain                            // the greeting of a link that resumes broke off: the peer may have accepted the link
 	Impossible                           // the address or the transport can never work
+	Unconnected                          // no connection was made: it failed before the peer was greeted
+	OutOfReach                           // there is no route to the address, no process listens, or a firewall refuses
+	TooSlow                              // no connection was made in time
 )
 
 // DialResult is how a dial by a candidate has ended, for Dialled.

@@ -8,7 +8,12 @@
 // it at a time.
 package ending
 
-import "time"
+import (
+	"errors"
+	"time"
+
+	"github.com/openimpi/impi/core/startup"
+)
 
 // Ending is the end of a site's part of a job. The zero value has no failure yet.
 type Ending struct {
@@ -152,8 +157,10 @@ type Outcome struct {
 
 // WorldOutcome returns the outcome of a spawned world for the site that spawned it, which has parts
 // of the world and its server: a failure that the site has detected takes precedence over one
-// reported by other sites, and one reported to a part over one reported by the server alone.
-func WorldOutcome(parts []Outcome, server *Failure) (o Outcome) {
+// reported by other sites, and one reported to a part over one reported by the server alone. With
+// survives the parents' job goes on without lost procs: if all that was left of the world is lost,
+// that counts as late.
+func WorldOutcome(parts []Outcome, server *Failure, survives bool) (o Outcome) {
 	for _, p := range parts {
 		if p.Failure != nil && (o.Failure == nil || o.Failure.Remote) {
 			o = p
@@ -161,6 +168,9 @@ func WorldOutcome(parts []Outcome, server *Failure) (o Outcome) {
 	}
 	if o.Failure == nil {
 		o.Failure = server
+	}
+	if survives && o.Failure != nil && o.Failure == server && errors.Is(server, startup.ErrLost) {
+		o.Late = true
 	}
 	return o
 }

@@ -3,6 +3,8 @@ package ending
 import (
 	"testing"
 	"time"
+
+	"github.com/openimpi/impi/core/startup"
 )
 
 var begin = time.Unix(1000, 0)
@@ -175,11 +177,17 @@ func TestInherit(t *testing.T) {
 func TestOfWorld(t *testing.T) {
 	own, told, server := at(Died, "own"), RemoteFailure("told"), at(Decided, "server")
 	late := Outcome{at(Died, "late"), true}
+	lost := &Failure{Text: "all of it is lost", Cause: startup.ErrLost}
+	if got := WorldOutcome(nil, lost, false); got != (Outcome{Failure: lost}) {
+		t.Errorf("the job of the parents ends with lost procs: %+v", got)
+	}
 	for _, c := range []struct {
 		parts  []Outcome
 		server *Failure
 		want   Outcome
 	}{
+		{nil, lost, Outcome{lost, true}},
+		{[]Outcome{{Failure: own}}, lost, Outcome{Failure: own}},
 		{nil, nil, Outcome{}},
 		{[]Outcome{{}, {}}, server, Outcome{Failure: server}},
 		{[]Outcome{{Failure: told}, {Failure: own}}, server, Outcome{Failure: own}},
@@ -187,7 +195,7 @@ func TestOfWorld(t *testing.T) {
 		{[]Outcome{{Failure: told}, {}}, server, Outcome{Failure: told}},
 		{[]Outcome{{}, late}, nil, late},
 	} {
-		if got := WorldOutcome(c.parts, c.server); got != c.want {
+		if got := WorldOutcome(c.parts, c.server, true); got != c.want {
 			t.Errorf("%+v, server %v: %+v, want %+v", c.parts, c.server, got, c.want)
 		}
 	}

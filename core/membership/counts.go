@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // ErrCount means a count of procs that is not valid for any host.
@@ -44,6 +45,13 @@ func (c *Counts) Add(question []byte) error {
 
 // Complete reports whether all hosts have reported their number of procs.
 func (c *Counts) Complete() bool { return !slices.Contains(c.procs, 0) }
+
+// countTurn is how long a host waits for one answer. It asks again, as no question may take longer
+// than a minute.
+const countTurn = 20 * time.Second
+
+// Until returns when the head answers a host that asks now: then, or once the counts are complete.
+func (c *Counts) Until(now time.Time) time.Time { return now.Add(countTurn) }
 
 // Answer returns the answer to a host: the numbers of all hosts, or that it should ask again.
 func (c *Counts) Answer() []byte {

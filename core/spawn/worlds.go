@@ -21,6 +21,15 @@ const (
 	Orphaned                  // the worlds could not connect
 )
 
+// Leaving reports whether procs of a part of a world in that state may be about to end, since they
+// have disconnected from their parents, or some have finished. A node that has not spawned the world
+// knows only whether some have.
+func (s State) Leaving(someFinished bool) bool { return s == Disconnected || someFinished }
+
+// PassesOn reports whether a world in that state passes a failure of procs that it has spawned itself
+// on to its parents, if the failure comes after its own end.
+func (s State) PassesOn() bool { return s == Connected }
+
 // World is a spawned world, as known to the node of the proc that spawned it.
 type World[P comparable] struct {
 	Spawner P // the proc that spawned it

@@ -123,9 +123,6 @@ func (n *node) stopSwitches(f *ending.Failure) {
 	}
 }
 
-// tellTime is how long a host may take to hear why its job ends.
-const tellTime = 500 * time.Millisecond
-
 // tellHosts tells the hosts that have channels with those of this node why the job ends. They may
 // know it from the server, if that is still there. Only the head of a site decides by which failure
 // it ends.
@@ -133,7 +130,7 @@ func tellHosts(n *node, f *ending.Failure) {
 	if f == nil || !n.cluster.IsHead() && !f.Reported || n.survival.excluded() {
 		return
 	}
-	limit := time.After(tellTime)
+	limit := time.After(agent.TellTime)
 	var all []chan struct{}
 	for _, h := range n.hosts {
 		told := make(chan struct{})

@@ -108,6 +108,23 @@ func (g *generator) surroundings(c *Case) {
 		c.Faults = []job.Fault{g.fault(job.LoseHost)} // often a host whose parent is not the head
 	default:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
+		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.DrainPlugin }) && g.OneIn(2) {
+			c.Resume.Cuts, c.DialFail = 0, 0
+		}
+		if len(c.Faults) == 0 && g.OneIn(8) {
+			for i := range c.Sites {
+				c.Sites[i].Late = g.upTo(50 * time.Second)
+			}
+		} else if len(c.Faults) == 0 && g.OneIn(4) {
+			longest := script.Pick(g.Draws, 3*time.Second, 8*time.Second, 17*time.Second)
+			c.Firewall = &job.Firewall{Host: g.IntN(8), For: longest - g.upTo(longest/2), Drops: g.OneIn(2), Must: g.OneIn(2)}
+			switch g.IntN(4) {
+			case 0:
+				c.Firewall.For = job.Ever
+			case 1:
+				c.Firewall.Busy = g.upTo(8 * time.Second)
+			}
+		}
 	}
 }
 
@@ -376,9 +393,12 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
 	}
+	if resumed && g.OneIn(4) {
+		return append(all, g.fault(job.DrainPlugin))
+	}
 	if resumed && g.OneIn(2) {
 		for range g.Between(1, 10) {
-			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall))
+			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall, job.DrainPlugin))
 		}
 		return all
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/job"
@@ -22,12 +23,13 @@ type siteLine struct {
 	Secret     bool
 	Data       string
 	Slots      int
+	Late       time.Duration
 	IsForeign  bool `line:"foreign"`
 	job.Foreign
 }
 
 func (l *siteLine) site() job.Site {
-	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, NoOnDemand: l.NoOnDemand, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots}
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, NoOnDemand: l.NoOnDemand, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots, Late: l.Late}
 	if l.IsForeign {
 		s.Foreign = &l.Foreign
 	}
@@ -35,7 +37,7 @@ func (l *siteLine) site() job.Site {
 }
 
 func lineOfSite(s *job.Site) string {
-	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, NoOnDemand: s.NoOnDemand, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, IsForeign: s.Foreign != nil}
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, NoOnDemand: s.NoOnDemand, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, Late: s.Late, IsForeign: s.Foreign != nil}
 	if s.Params == (startup.Params{}) {
 		l.Params = startup.DefaultParams()
 	}
@@ -61,6 +63,9 @@ func (c *Case) String() string {
 	fmt.Fprintf(&b, "seed %d\n%s\n", c.Seed, line.Write("job", *c, Case{}))
 	if c.Resume != nil {
 		fmt.Fprintln(&b, line.Write("resume", *c.Resume, job.Resume{}))
+	}
+	if c.Firewall != nil {
+		fmt.Fprintln(&b, line.Write("firewall", *c.Firewall, job.Firewall{}))
 	}
 	names, specs := c.links()
 	for i, s := range specs {
@@ -128,6 +133,9 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 	case "resume":
 		c.Resume = &job.Resume{}
 		err = line.Read(words, c.Resume)
+	case "firewall":
+		c.Firewall = &job.Firewall{}
+		err = line.Read(words, c.Firewall)
 	case "link":
 		names, specs := c.links()
 		for i, name := range names {
@@ -156,6 +164,9 @@ func (c *Case) checkNumbers() error {
 	if c.Resume != nil {
 		chances, least = append(chances, c.Resume.Cuts), append(least, c.Resume.Window-1)
 	}
+	if c.Firewall != nil {
+		least = append(least, c.Firewall.Host)
+	}
 	_, specs := c.links()
 	for _, s := range specs {
 		chances, least = append(chances, s.Chop, s.Lend, s.Reset), append(least, s.Capacity)
@@ -170,7 +181,7 @@ func (c *Case) checkNumbers() error {
 	}
 	for _, n := range least {
 		if n < 0 || n > 1<<30 {
-			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog, slots or a capacity is too small or too large"))
+			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog, slots, the host of a firewall or a capacity is too small or too large"))
 		}
 	}
 	return nil

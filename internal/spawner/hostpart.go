@@ -285,7 +285,7 @@ func (all hostParts) outcomes(server Server, limit time.Duration) (parts []endin
 			continue
 		}
 		// A proc may fail after the end of its world; the server does not learn of that.
-		if f := ending.WorldOutcome(parts, nil).Failure; f == nil || f.Remote {
+		if f := ending.WorldOutcome(parts, nil, false).Failure; f == nil || f.Remote {
 			parts = append(parts, h.whyGone(limit))
 		}
 		h.forget()

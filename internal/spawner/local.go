@@ -92,7 +92,7 @@ func (p *Local) AppNum(local int) int { return p.numbers[local] }
 // Inherit records a failure of procs that this world itself has spawned, if it comes after the end
 // of this world. It passes the failure on to the parents of this world, if they were connected.
 func (p *Local) Inherit(o ending.Outcome) {
-	if p.of != nil && p.of.state() == spawn.Connected {
+	if p.state().PassesOn() {
 		p.of.parents.Inherit(o)
 	}
 }
@@ -270,8 +270,13 @@ func (p *Local) job(o *start, own config.Site) *config.Job {
 // leaving reports whether procs of the part may be about to end, since they have disconnected from
 // their parents or some have finished. The caller holds the spawner's mu.
 func (p *Local) leaving() bool {
-	if p.of != nil && p.of.state() == spawn.Disconnected {
-		return true
+	return p.state().Leaving(p.node != nil && p.node.Leaving())
+}
+
+// state returns the state of the part's world, which only the node knows that has spawned it.
+func (p *Local) state() (s spawn.State) {
+	if p.of != nil {
+		s = p.of.state()
 	}
-	return p.node != nil && p.node.Leaving()
+	return s
 }

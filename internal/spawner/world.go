@@ -4,14 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"net/netip"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/spawn"
-	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/procs"
 	"github.com/openimpi/impi/internal/routes"
 )
@@ -190,10 +188,7 @@ func (w *world) end(f *ending.Failure) {
 
 func (w *world) awaitEnd() ending.Outcome {
 	parts, told := w.own.outcomes(w.server, routes.CurrentLimits(w.parents.spawner.Routes).Stop+hostRequestTime)
-	o := ending.WorldOutcome(parts, told)
-	if w.parents.spawner.Routes.Job.Survive && o.Failure != nil && o.Failure == told && errors.Is(told, startup.ErrLost) {
-		o.Late = true // all that was left of it is lost, and the parents' job continues without it
-	}
+	o := ending.WorldOutcome(parts, told, w.parents.spawner.Routes.Job.Survive)
 	w.server.Close()
 	return o
 }

@@ -68,8 +68,7 @@ func (c *Channels) connect(ctx context.Context, h *end) (map[wire.HostRank]link.
 
 func (d *dancer) run() (err error) {
 	d.c.change(func(m *agent.Channels) {
-		now := time.Now()
-		d.dance, err = m.Begin(d.h.Rank, now.Add(reachLimit), now.Add(farLimit), d.c.Deadline)
+		d.dance, err = m.Begin(d.h.Rank, time.Now(), d.c.Deadline)
 		d.h.dancing.Store(d)
 	})
 	if err != nil {
@@ -82,7 +81,7 @@ func (d *dancer) run() (err error) {
 	}
 	timer := time.NewTimer(time.Until(d.c.Deadline))
 	defer timer.Stop()
-	reach := time.NewTicker(reachLimit / 5)
+	reach := time.NewTicker(agent.ReachLimit / 5)
 	defer reach.Stop()
 	for {
 		if over, err := d.steps(); over {
@@ -178,7 +177,9 @@ func (d *dancer) dial(x agent.Dial) {
 		missed := s.FailedCandidates()
 		return missed[len(missed)-1].Err // the error of plain TCP
 	}
-	r := rounds{d: d, host: x.Host, candidates: candidates, must: must, listens: listens, began: time.Now()}
+	r := rounds{d: d, host: x.Host, candidates: candidates, Reach: agent.Reach{
+		Must: must, Own: to == d.c.Routes.World.Self, Listens: listens, Began: time.Now(),
+	}}
 	s.RoundFailed = func() {
 		end = time.Time{}
 		err := why()
@@ -202,96 +203,37 @@ func (d *dancer) dial(x agent.Dial) {
 
 // rounds are the rounds over all candidates of a host of lower rank, which have failed.
 type rounds struct {
-	d             *dancer
-	host          wire.HostRank
-	candidates    []routes.Candidate
-	must, listens bool // only transports of the route are dialled; the host runs impi
-	began         time.Time
-	slow          bool // nothing came in time in the last round, which may be for other reasons
-	told          bool // the operator was warned
+	agent.Reach
+	d          *dancer
+	host       wire.HostRank
+	candidates []routes.Candidate
 }
 
-// failed is called after each round. candidates is how each candidate has failed, why says that for
-// the operator.
+// failed is called after each round. missed is how each candidate has failed, why says that for the
+// operator.
 func (r *rounds) failed(missed []dynamic.FailedCandidate, why, candidates error) {
-	own := r.d.c.Routes.World.Hosts[r.host].Client == r.d.c.Routes.World.Self
-	switch what := answerOf(missed, r.must); {
-	case what == answers:
-		r.slow = false
-	case what == mayBeSlow && !r.slow:
-		r.slow = true
-		if r.listens {
-			r.warn(own, why)
+	x := r.AtStart(time.Now(), missed)
+	if x.Warn {
+		then := fmt.Sprintf("the job ends if this lasts for %v", x.Left)
+		if r.Own {
+			then = fmt.Sprintf("the job ends after %v more", x.Left)
 		}
-	case r.must && own:
+		r.d.c.noAnswerYet(r.d.h, r.host, r.candidates, why, then)
+	}
+	switch {
+	case x.Silent && r.Must && r.Own:
 		r.d.noAnswer(r.host, r.candidates, candidates)
-		return
-	case !r.must, r.listens:
-		if r.listens && !own && !r.told && time.Since(r.began) >= notice {
-			r.warn(own, why)
-		}
+	case x.Silent:
 		r.d.noAnswer(r.host, r.candidates, why)
-		return
+	default:
+		r.d.tell(func() { r.d.dance.DialFailed(r.host, why) })
 	}
-	r.d.tell(func() { r.d.dance.DialFailed(r.host, why) })
-}
-
-// warn tells the operator that nothing answers, while there is time.
-func (r *rounds) warn(own bool, why error) {
-	r.told = true
-	then := fmt.Sprintf("the job ends if this lasts for %v", farLimit)
-	if own {
-		then = fmt.Sprintf("the job ends after %v more", dial.ReachLimit)
-	}
-	r.d.c.noAnswerYet(r.d.h, r.host, r.candidates, why, then)
 }
 
 func (c *Channels) noAnswerYet(h *end, host wire.HostRank, by []routes.Candidate, why error, then string) {
 	c.Log.Warn("no answer yet; "+then, "from", h.Config.Address, "to", c.Routes.HostName(host),
 		"reason", c.withRemedy(why, c.Routes.World.Hosts[host].Client, by))
 }
-
-// answer is what is known of a host all of whose candidates have failed.
-type answer int
-
-const (
-	answers   answer = iota // something answers, which did not accept the link
-	mayBeSlow               // no answer in time, perhaps from a process that shakes hands and is busy
-	isSilent                // there is no route to it, or nothing listens
-)
-
-// answerOf says what is known of a host all of whose candidates have failed. If plain TCP is
-// allowed (must is false) it is the last candidate, and its error alone counts, since it is the
-// kernel's. Otherwise all candidates count, each of which has a handshake that may be slow.
-func answerOf(missed []dynamic.FailedCandidate, must bool) answer {
-	if !must {
-		missed = missed[len(missed)-1:]
-	}
-	least := isSilent
-	for _, m := range missed {
-		var failed *transports.Error
-		switch {
-		case !errors.As(m.Err, &failed) || failed.Op != "dial":
-			return answers
-		case !must || failed.Code == transports.CodeUnreachable || failed.Code == transports.CodeResource && !failed.Retryable:
-		case failed.Code == transports.CodeTimeout:
-			least = mayBeSlow
-		default:
-			return answers
-		}
-	}
-	return least
-}
-
-// Maximum times for which hosts of the site, and hosts of others that listen, may be out of reach.
-// Between sites there may be a tunnel that has to come up first, or a network that loses packets:
-// after notice the next dial that fails is a warning, which comes within reachLimit too, as a
-// pause between two rounds is 2 s at most.
-const (
-	reachLimit = 5 * time.Second
-	farLimit   = 20 * time.Second
-	notice     = 3 * time.Second
-)
 
 // noAnswer tells the dance that nothing of a host answers, and adds what to do about it. err is why
 // no connection could be made of the candidates by.

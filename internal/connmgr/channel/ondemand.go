@@ -2,7 +2,6 @@ package channel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/openimpi/impi/internal/packetswitch"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
-	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
 // OnDemand reports whether the channel between one of the site's hosts and another host is made
@@ -29,11 +27,10 @@ func (c *Channels) SetSwitch(host int, s *packetswitch.Switch) { c.ends[host].lo
 
 type making struct {
 	*dial.Dialing
-	c     *Channels
-	h     *end
-	peer  wire.HostRank
-	must  bool // only transports of the route are dialled
-	began time.Time
+	agent.Reach
+	c    *Channels
+	h    *end
+	peer wire.HostRank
 }
 
 // Request makes the channel from one of the site's hosts to another host, in the background. It
@@ -50,12 +47,15 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	var m *dynamic.DialPlan
 	// A host that accepts connections and does not greet may be busy: its limit is that of a
 	// channel to be resumed.
-	limit := max(reachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
+	limit := max(agent.ReachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
 	c.with(func(x *agent.Channels) { m = x.Request(h.Rank, peer, len(candidates), limit) })
 	if m == nil {
 		return
 	}
-	x := &making{c: c, h: h, peer: peer, must: must, began: time.Now()}
+	client := c.Routes.World.Hosts[peer].Client
+	x := &making{c: c, h: h, peer: peer, Reach: agent.Reach{
+		Must: must, Own: client == c.Routes.World.Self, Listens: c.Routes.World.Listens(client), Began: time.Now(),
+	}}
 	x.Dialing = &dial.Dialing{
 		DialPlan: m, Lock: &c.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
@@ -69,7 +69,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 // dial.ReachLimit, so that a host that cannot be reached is given up then; those of a later round
 // have as much.
 func (x *making) limit(candidate int) time.Duration {
-	left := time.Until(x.began.Add(dial.ReachLimit))
+	left := time.Until(x.Began.Add(dial.ReachLimit))
 	if left <= 0 {
 		left = dial.ReachLimit
 	}
@@ -79,15 +79,12 @@ func (x *making) limit(candidate int) time.Duration {
 func (x *making) run() {
 	ctx, cancel := context.WithCancel(x.c.Tasks)
 	defer cancel()
-	given, heard := false, hearing{must: x.must}
+	given := false
 	x.RoundFailed = func() {
 		x.c.Log.Debug("cannot connect yet", "from", x.h.Rank, "to", x.c.Routes.HostName(x.peer), "reasons", x.Reasons())
-		if time.Since(x.began) >= dial.ReachLimit {
-			slow := heard.slow
-			given = heard.nothing(x.FailedCandidates())
-			if heard.slow && !slow && x.c.Routes.World.Listens(x.c.Routes.World.Hosts[x.peer].Client) {
-				x.c.noAnswerYet(x.h, x.peer, x.Candidates, x.Errors(), fmt.Sprintf("the job ends after %v more", dial.ReachLimit))
-			}
+		heard := x.OnDemand(time.Now(), x.FailedCandidates())
+		if given = heard.Silent; heard.Warn {
+			x.c.noAnswerYet(x.h, x.peer, x.Candidates, x.Errors(), fmt.Sprintf("the job ends after %v more", heard.Left))
 		}
 		if given || !x.wanted() {
 			cancel()
@@ -122,40 +119,18 @@ func (x *making) wanted() bool {
 	}
 }
 
-type hearing struct {
-	must bool // only transports of the route are dialled
-	slow bool // nothing came in time in the last round, which may be for other reasons
-}
-
-// nothing reports whether the host is given up, after a round in which all candidates have failed
-// with missed. If only time ran out, perhaps because a process was busy with its handshake, there
-// is one more round, as at the start of the job.
-func (h *hearing) nothing(missed []dynamic.FailedCandidate) bool {
-	for _, m := range missed {
-		if failed, ok := errors.AsType[*transports.Error](m.Err); m.Verdict != dynamic.Accepted || !ok || failed.Op != "dial" {
-			h.slow = false
-			return false
-		}
-	}
-	if answerOf(missed, h.must) == mayBeSlow && !h.slow {
-		h.slow = true
-		return false
-	}
-	return true
-}
-
 func (x *making) why(last dynamic.DialStep) error {
 	err := x.Errors()
 	client := x.c.Routes.World.Hosts[x.peer].Client
 	switch {
 	case last.Verdict != dynamic.Accepted:
 		return fmt.Errorf("no channel from %v is possible: its node answers: %v", x.h.Config.Address, last.Verdict)
-	case x.must:
+	case x.Must:
 		_, says := x.c.Routes.ForbidsPlain(client)
 		return fmt.Errorf("%s, and it cannot be reached so: %w%s", says, err, x.c.Routes.Remedy(client, err))
 	}
 	err = x.c.withRemedy(err, client, x.Candidates)
-	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.began).Round(time.Second), err)
+	return fmt.Errorf("from %v, within %v: %w", x.h.Config.Address, time.Since(x.Began).Round(time.Second), err)
 }
 
 func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {

@@ -42,6 +42,9 @@ func ResultOf(err error) dynamic.DialResult {
 			a.Failure |= dynamic.Impossible
 		default: // it may be temporary
 		}
+		if te.Op == "dial" {
+			a.Failure |= unconnected(te)
+		}
 	}
 	if errors.Is(err, ErrNoRoom) {
 		a.Failure |= dynamic.NoRoom
@@ -50,6 +53,17 @@ func ResultOf(err error) dynamic.DialResult {
 		a.Failure |= dynamic.Uncertain
 	}
 	return a
+}
+
+// unconnected says how no connection was made.
+func unconnected(err *transports.Error) dynamic.DialFailure {
+	switch {
+	case err.Code == transports.CodeUnreachable, err.Code == transports.CodeResource && !err.Retryable: // not retryable if a firewall refused it
+		return dynamic.Unconnected | dynamic.OutOfReach
+	case err.Code == transports.CodeTimeout:
+		return dynamic.Unconnected | dynamic.TooSlow
+	}
+	return dynamic.Unconnected
 }
 
 // RefusalVerdict returns the verdict of a peer that has proved itself, or Accepted if err is any

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
@@ -16,7 +17,7 @@ import (
 // not answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one
 // of these dials.
 const (
-	ReachLimit = 4500 * time.Millisecond
+	ReachLimit = agent.DialsLimit
 	leastShare = 200 * time.Millisecond
 )
 

@@ -1,7 +1,6 @@
 package direct
 
 import (
-	"math"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -17,27 +16,11 @@ type LinksInUse struct {
 	Fixed   int // not resumable
 }
 
-// move is a link that was broken so that it leaves a plugin: how often it had been resumed by then,
-// when that was, and whether the other end's node has ordered it.
-type move struct {
-	resumes int
-	at      time.Time
-	byPeer  bool
-}
-
-// moveTime is how long such a link is not resumed by the transport that it leaves.
-const moveTime = 5 * time.Second
-
-func (m move) leaves(s *dynamic.ResumableLink, limit time.Duration) bool {
-	return s.Resumes == m.resumes && time.Since(m.at) < min(moveTime, limit/2)
-}
-
 // isMoving reports whether a link has yet to leave a plugin for which this node has broken it, by
 // its own or the other end's order. The caller holds mu.
 func isMoving(d *Links, x Pair) bool {
 	for _, end := range []Pair{x, {x.Peer, x.Local}} {
-		s := d.links.Resumable.Get(end)
-		if t, told := d.told[s]; told && s != nil && s.Resumes == t.resumes {
+		if s := d.links.Resumable.Get(end); s != nil && d.moves.Moves(s) {
 			return true
 		}
 	}
@@ -57,23 +40,17 @@ func (d *Links) MoveOffPlugin(transport string) (u LinksInUse) {
 			continue
 		}
 		s := d.links.Resumable.Get(x)
-		switch {
-		case s == nil:
+		leave, begin := d.moves.Order(time.Now(), s, len(d.Candidates(x)) > 0)
+		switch leave {
+		case dynamic.Fixed:
 			u.Fixed++
-		case len(d.Candidates(x)) == 0:
+		case dynamic.Waiting:
 			u.Waiting++
-		default:
-			t, told := d.told[s]
-			told = told && !t.byPeer
-			if told && s.Resumes > t.resumes { // the other candidate does not work
-				u.Waiting++
-				continue
-			}
+		case dynamic.Moving:
 			u.Moving++
-			if !told {
-				d.told[s] = move{resumes: s.Resumes, at: time.Now()}
-				all = append(all, leaving{p, x, s})
-			}
+		}
+		if begin {
+			all = append(all, leaving{p, x, s})
 		}
 	}
 	d.mu.Unlock()
@@ -94,13 +71,9 @@ type leaving struct {
 	s *dynamic.ResumableLink
 }
 
-// ordered stands for any connection number: whatever connection the link has is given up for
-// another one, by somebody's order.
-const ordered = math.MaxUint64
-
 func (l leaving) broken() {
 	m := further(l.x, l.s)
-	m.Resumable.Lost, m.Resumable.Epoch = true, ordered
+	m.Resumable.Lost, m.Resumable.Epoch = true, dynamic.OrderedEpoch
 	_ = l.p.Send(m) // it may be gone
 }
 
@@ -114,7 +87,7 @@ func (l leaving) ask(d *Links) {
 	if busy {
 		return // the link is lost, and made again without the plugin
 	}
-	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: ordered})
+	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: dynamic.OrderedEpoch})
 	if c == nil {
 		l.broken()
 		return
@@ -126,7 +99,7 @@ func (l leaving) ask(d *Links) {
 func (d *Links) ForgetMoves() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	clear(d.told)
+	d.moves.Forget()
 }
 
 // PassesPlugin reports whether the bytes of links with a data plane pass through a plugin.

@@ -49,12 +49,12 @@ type Links struct {
 	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.ResumableLink]context.CancelFunc // dial plans of links that are lost
 	proofs   map[leg]proof
-	told     map[*dynamic.ResumableLink]move // links that were broken to leave a plugin: see MoveOffPlugin
+	moves    dynamic.Moves // of links that leave a plugin: see MoveOffPlugin
 }
 
 // New returns Links without any link.
 func New(s Settings) *Links {
-	return &Links{Settings: s, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc), proofs: make(map[leg]proof), told: make(map[*dynamic.ResumableLink]move)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc), proofs: make(map[leg]proof)}
 }
 
 func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {

@@ -184,9 +184,9 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 		// Before the answer, as the peer's node sends no second message after that.
 		m := further(x, s)
 		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
-		if h.Epoch == ordered {
+		if h.Epoch == dynamic.OrderedEpoch {
 			d.mu.Lock()
-			d.told[s] = move{s.Resumes, time.Now(), true}
+			d.moves.Ordered(time.Now(), s)
 			d.mu.Unlock()
 		}
 		if p.Send(m) != nil {
@@ -223,7 +223,7 @@ func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, 
 	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s := d.links.Resumable.Get(x); elsewhere && s != nil && !h.Lost && d.told[s].leaves(s, routes.CurrentResumeLimit(d.Routes)) {
+	if s := d.links.Resumable.Get(x); elsewhere && s != nil && !h.Lost && d.moves.Refuses(time.Now(), s, routes.CurrentResumeLimit(d.Routes)) {
 		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
 	}
 	v := d.links.Resumable.CheckResume(x, h, p.Phase() == ending.Finished)

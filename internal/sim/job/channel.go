@@ -86,13 +86,13 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	if dials {
 		other := w.hosts[peer]
 		c.Redial = func(_ error, limit time.Duration) {
-			judge := func() dynamic.DialResult {
+			judge := func(bool) dynamic.DialResult {
 				if other.closed() {
 					return unheard(dynamic.NotListening)
 				}
 				return other.again(x.h)
 			}
-			r.dial(limit, judge, func(v dynamic.Verdict, reason string) {
+			r.dial(limit, []bool{false}, judge, func(v dynamic.Verdict, reason string) {
 				if v != dynamic.Accepted {
 					ch.Lose(reason)
 				}

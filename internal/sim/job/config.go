@@ -32,6 +32,8 @@ type Config struct {
 	Questions int
 	Limit     time.Duration // maximum time of startup; 0: a minute
 
+	Firewall *Firewall // nil: hosts can reach each other
+
 	Links  Links
 	Resume *Resume // which links are resumed when they break; nil: none
 
@@ -63,6 +65,7 @@ type Site struct {
 	Params  startup.Params // zero: the defaults
 	Foreign *Foreign       // nil: an own site
 	Slots   int            // slots for spawned procs
+	Late    time.Duration  // the time within which its hosts start, if there are several; 0: a millisecond
 
 	// NoOnDemand means that its release does not announce that it makes channels to other sites on
 	// demand, and does not make them so.

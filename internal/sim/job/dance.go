@@ -21,19 +21,14 @@ func (h *host) begin() {
 		c.OnDemand = agent.Always
 	}
 	h.channels = agent.NewChannels(c)
-	deadline := s.w.time().Add(s.w.cfg.Limit)
-	d, err := h.channels.Begin(h.rank, deadline, deadline, deadline)
+	d, err := h.channels.Begin(h.rank, s.w.time(), s.w.time().Add(s.w.cfg.Limit))
 	if err != nil {
 		s.fail(ending.NodeFailed(err))
 		return
 	}
 	h.dance = d
-	s.w.k.After(s.w.cfg.Limit, func() {
-		if !h.ends() {
-			d.Tick(s.w.time())
-			h.steps()
-		}
-	})
+	h.began = s.w.time()
+	tickDance(h)
 	for _, x := range d.Dials() {
 		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
 	}
@@ -44,16 +39,37 @@ func (h *host) begin() {
 	h.steps()
 }
 
+// tickDance tells the dance the time, as nodes do.
+func tickDance(h *host) {
+	if h.ends() || h.dance.Done() {
+		return
+	}
+	h.dance.Tick(h.s.w.time())
+	for _, peer := range h.dance.Missing() {
+		if peer < h.rank {
+			mustGiveUp(h, peer, h.began)
+		}
+	}
+	h.steps()
+	if !h.dance.Done() {
+		h.s.w.k.After(agent.ReachLimit/5, func() { tickDance(h) })
+	}
+}
+
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
+	reach := reachOf(h, x.Host)
 	s := w.dialling(dynamic.ChannelPlan(1), func() bool { return h.ends() || h.dance.Done() })
 	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
 		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
+		case blocked(h, x.Host, reach.Began, answer):
 		case failing:
 			answer(a)
+		case peer != nil && peer.silent:
+			w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 		case peer == nil || peer.ends() || x.Address.Proves && peer.closed():
-			answer(unheard(dynamic.NotListening))
+			answer(unheard(dynamic.NotListening | dynamic.Unconnected))
 		default:
 			spec := w.cfg.Links.Channel
 			spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
@@ -72,7 +88,12 @@ func (h *host) dial(x agent.Dial) {
 	}
 	s.rests = func() {
 		missed := s.FailedCandidates()
-		h.dance.DialFailed(x.Host, missed[len(missed)-1].Err)
+		why := missed[len(missed)-1].Err
+		if reach.AtStart(w.time(), missed).Silent {
+			h.dance.NoAnswer(x.Host, why)
+		} else {
+			h.dance.DialFailed(x.Host, why)
+		}
 	}
 	s.over = func(dynamic.DialStep) {} // greet has answered already
 	if !s.gone() {

@@ -2,9 +2,12 @@ package job
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
@@ -21,6 +24,7 @@ type dialling struct {
 
 var (
 	errNotListening = errors.New("connection refused")
+	errNoAnswer     = errors.New("no answer in time")
 	errBroken       = errors.New("the connection broke")
 	errRefused      = errors.New("refused")
 )
@@ -61,6 +65,9 @@ func said(v dynamic.Verdict) dynamic.DialResult {
 }
 
 func unheard(f dynamic.DialFailure) dynamic.DialResult {
+	if f&dynamic.TooSlow != 0 {
+		return dynamic.DialResult{Err: errNoAnswer, Failure: f}
+	}
 	return dynamic.DialResult{Err: errNotListening, Failure: f}
 }
 
@@ -83,4 +90,108 @@ func fails(k *kernel.Kernel, chance float64) (a dynamic.DialResult, failing bool
 		return a, false
 	}
 	return unheard([]dynamic.DialFailure{0, dynamic.NotListening, dynamic.NoRoom}[k.Rand().IntN(3)]), true
+}
+
+// Firewall keeps others from connecting to one host, for a time from their first dial on.
+type Firewall struct {
+	Host  int // counted over all hosts of own sites
+	For   time.Duration
+	Drops bool          // it answers nothing; otherwise it refuses
+	Must  bool          // channels are made only by transports whose handshake may be slow
+	Busy  time.Duration // after that, how long the host greets nobody, as it is busy
+}
+
+// Ever is as long as no host waits for another one.
+const Ever = time.Hour
+
+// reachOf returns what a host dials another one with.
+func reachOf(h *host, peer wire.HostRank) *agent.Reach {
+	s, client := h.s, h.s.job.Hosts[peer].Client
+	return &agent.Reach{Must: mustRoute(s, client), Own: client == s.rank, Listens: s.job.Listens(client), Began: s.w.time()}
+}
+
+// mustRoute reports whether channels to a client are made by a transport of the route alone.
+func mustRoute(s *site, client wire.ClientRank) bool {
+	f := s.w.cfg.Firewall
+	return f != nil && f.Must && s.ours(client)
+}
+
+// walled reports whether there is a firewall before a host.
+func walled(w *World, peer wire.HostRank) bool {
+	if w.cfg.Firewall == nil {
+		return false
+	}
+	var own []wire.HostRank
+	for i, x := range w.job.Hosts {
+		if w.cfg.Sites[x.Client].Foreign == nil {
+			own = append(own, wire.HostRank(i))
+		}
+	}
+	return own[w.cfg.Firewall.Host%len(own)] == peer
+}
+
+// blocked answers a dial if a firewall is in its way, and reports whether it is. A connection that
+// the firewall drops is made when there is no firewall any more.
+func blocked(h *host, peer wire.HostRank, began time.Time, answer func(dynamic.DialResult)) bool {
+	w := h.s.w
+	if !walled(w, peer) {
+		return false
+	}
+	f := w.cfg.Firewall
+	left := began.Add(f.For).Sub(w.time())
+	switch {
+	case left <= -f.Busy:
+		return false
+	case left <= 0:
+		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() { answer(unheard(dynamic.NoRoom)) })
+		return true
+	}
+	firewallHits(w, h, peer)
+	switch {
+	case !f.Drops:
+		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() { answer(unheard(dynamic.Unconnected | dynamic.OutOfReach)) })
+	case left < agent.DialsLimit: // it is dialled at once when the firewall is gone
+		w.k.After(left, func() { answer(unheard(dynamic.NoRoom)) })
+	default:
+		w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+	}
+	return true
+}
+
+// firewallHits records a firewall that lasts longer than a host waits for another one.
+func firewallHits(w *World, h *host, peer wire.HostRank) {
+	if w.cfg.Firewall.For < patience(h, peer) || w.firewalled {
+		return
+	}
+	w.firewalled = true
+	what := fmt.Sprintf("the way to host %d", peer)
+	w.hits = append(w.hits, FaultHit{Fault: Fault{Kind: "firewall"}, What: what, At: w.k.Now(), Event: w.k.Events()})
+}
+
+// patience is how long a host at least waits for another one that does not answer, less the longest
+// pause between dials.
+func patience(h *host, peer wire.HostRank) time.Duration {
+	client := h.s.job.Hosts[peer].Client
+	switch atStart := !h.channels.OnDemand(h.rank, peer); {
+	case atStart && client != h.s.rank:
+		return 17 * time.Second
+	case mustRoute(h.s, client) && h.s.w.cfg.Firewall.Drops:
+		return 8 * time.Second
+	}
+	return 3 * time.Second
+}
+
+// longest is how long a host at most waits for another one that never answers.
+const longest = 25 * time.Second
+
+// mustGiveUp checks that a host does not wait for longer for another one, which it has dialled since
+// began, than it may.
+func mustGiveUp(h *host, peer wire.HostRank, began time.Time) {
+	w := h.s.w
+	if !walled(w, peer) || w.cfg.Firewall.For < Ever || w.wrong != nil {
+		return
+	}
+	if took := w.time().Sub(began); took > longest || took > longest/2 && h.channels.OnDemand(h.rank, peer) {
+		w.wrong = fmt.Errorf("%w: host %d has waited for %v for host %d, which does not answer", ErrLate, h.rank, took, peer)
+	}
 }

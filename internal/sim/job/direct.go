@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -89,6 +91,7 @@ func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynami
 	if w.cfg.Resume != nil && step.Fresh {
 		w.direct.Abandon(x)
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
+		d.r.plugin = !w.drains.elsewhere || !p.s.drained && !other.s.drained
 		d.r.tell()
 	}
 	breaks := 0 // where the greeting breaks: 1 before it is accepted, 2 after
@@ -182,7 +185,10 @@ func (w *World) reopen(p *proc, m wireup.Message) {
 	}
 	switch w.direct.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over) {
 	case dynamic.Redial:
-		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, func() (a dynamic.DialResult) {
+		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, ways(p.s), func(plugin bool) (a dynamic.DialResult) {
+			if other.refuses(x.back(), plugin) {
+				return said(dynamic.NotAllowed)
+			}
 			if v := judge(dynamic.Hello{ResumableID: state.ID, Resumes: true}); v != dynamic.Accepted {
 				a = said(v)
 			}
@@ -223,4 +229,206 @@ func (s *site) pluginDown(w *World) bool { return w.k.Now() < w.pluginsBack[s.ra
 // ones can be made.
 func (w *World) crashPlugin(c wire.ClientRank) {
 	w.pluginsBack[c] = w.k.Now() + w.k.Between(time.Millisecond, 20*time.Millisecond)
+}
+
+// drains is what a job knows of plugins that are drained. There are two transports: that of the
+// plugin, by which all links are made first, and another one.
+type drains struct {
+	begun     bool
+	elsewhere bool // links can be made by the other transport
+	moved     int  // links that have left the plugin
+}
+
+// drainLook is how often an operator looks how far a drain is.
+const drainLook = 100 * time.Millisecond
+
+// drainPlugin is the order of an operator that a site drains its plugin.
+func drainPlugin(w *World, f Fault) {
+	s := w.sites[f.Target%len(w.sites)]
+	w.met[f.Kind]++
+	if !w.drains.begun {
+		w.drains.begun, w.drains.elsewhere = true, f.Target%4 > 0
+	}
+	if s.cfg.Foreign != nil || s.drained {
+		return
+	}
+	w.k.Tracef("the plugin of site %d is drained", s.rank)
+	s.drained = true
+	for i := range time.Duration(8) {
+		w.k.After(i*drainLook, func() { moveLinks(s) })
+	}
+}
+
+func moveLinks(s *site) {
+	w := s.w
+	if s.left || s.dead {
+		return
+	}
+	var all []pair
+	for x, phase := range w.direct.Pairs.All() {
+		if p := w.procs[x.local]; phase == dynamic.Linked && p != nil && p.s == s && !p.fini {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b pair) int { return cmp.Or(int(a.local-b.local), int(a.peer-b.peer)) })
+	for _, x := range all {
+		moveLink(w, s, x)
+	}
+}
+
+func moveLink(w *World, s *site, x pair) {
+	state := w.direct.Resumable.Get(x)
+	var r *resumed
+	if state != nil {
+		if r = w.sessions[resume.SessionID(state.ID)]; !r.plugin {
+			return
+		}
+	}
+	switch leave, begin := s.moves.Order(w.time(), state, w.drains.elsewhere); {
+	case leave == dynamic.Waiting && !w.drains.elsewhere:
+		mustStay(w, x, state)
+	case leave == dynamic.Moving && !begin && r.ordered[state] == nil:
+		disorder(w, "the link of ranks %d and %d is to leave a plugin, and nobody has broken it", x.local, x.peer)
+	case begin:
+		mustMove(w, r, x, state)
+		breakLink(w, s, x, state)
+	}
+}
+
+// breakLink breaks a link here, or has the other end's node break it, which dials it.
+func breakLink(w *World, s *site, x pair, state *dynamic.ResumableLink) {
+	p, other := w.procs[x.local], w.procs[x.peer]
+	broken := func(p *proc, peer pair) {
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer.peer, Resumable: &wireup.Resumable{
+			Session: state.ID[:], Again: true, Lost: true, Epoch: dynamic.OrderedEpoch,
+		}}, nil)
+	}
+	switch {
+	case state.Dialled:
+		broken(p, x)
+		return
+	case state.Busy:
+		return // it is lost, and made again without the plugin
+	}
+	state.Busy = true
+	w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
+		state.Busy = false
+		v := dynamic.Leaving
+		if other != nil && !other.s.left {
+			v = w.direct.Resumable.CheckResume(x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: dynamic.OrderedEpoch}, other.fini)
+		}
+		switch back := w.direct.Resumable.Get(x.back()); {
+		case v != dynamic.Accepted:
+			broken(p, x)
+		case !back.Making:
+			other.s.moves.Ordered(w.time(), back)
+			broken(other, x.back())
+		}
+	})
+}
+
+// ways returns by what a site dials a lost link again, best first: whether by the plugin.
+func ways(s *site) []bool {
+	switch {
+	case !s.w.drains.elsewhere:
+		return []bool{true}
+	case s.drained:
+		return []bool{false, true}
+	}
+	return []bool{true, false}
+}
+
+// refuses reports whether a proc's node refuses a further connection of a link by the plugin.
+func (p *proc) refuses(x pair, plugin bool) bool {
+	state := p.s.w.direct.Resumable.Get(x)
+	return plugin && p.s.drained && p.s.w.drains.elsewhere && state != nil && p.s.moves.Refuses(p.s.w.time(), state, p.s.w.cfg.Resume.Limit)
+}
+
+// again counts a further connection of a direct link at one end.
+func (x *resumed) again(me int) {
+	if x.places[me].Kind != AtProc {
+		return
+	}
+	at := pair{wire.WorldRank(x.places[me].Number), wire.WorldRank(x.places[1-me].Number)}
+	if s := x.w.direct.Resumable.Get(at); s != nil && resume.SessionID(s.ID) == x.session {
+		s.Resumes++
+	}
+}
+
+// undisturbed reports whether nothing but drains may break a link, or keep it from being made.
+func undisturbed(w *World) bool {
+	for _, k := range []FaultKind{CutLink, HalfClose, Stall, PluginCrash} {
+		if w.met[k] > 0 {
+			return false
+		}
+	}
+	return len(w.hits) == 0 && w.cfg.DialFail == 0 && w.cfg.Resume.Cuts == 0
+}
+
+// mustMove checks, later on, that a link that was ordered to leave the plugin has left it, and that
+// it was ordered once.
+func mustMove(w *World, r *resumed, x pair, state *dynamic.ResumableLink) {
+	switch {
+	case !w.drains.elsewhere:
+		disorder(w, "the link of ranks %d and %d was broken to leave a plugin, though there is no other transport", x.local, x.peer)
+	case r.ordered[state] != nil:
+		disorder(w, "the link of ranks %d and %d was broken twice to leave a plugin", x.local, x.peer)
+	}
+	if r.ordered == nil {
+		r.ordered = make(map[*dynamic.ResumableLink]*moveOrder)
+	}
+	r.ordered[state] = &moveOrder{resumes: state.Resumes, at: w.k.Now()}
+	w.k.After(5*drainLook, func() {
+		if bothLinked(w, x) && undisturbed(w) && r.plugin {
+			disorder(w, "the link of ranks %d and %d has not left the plugin that is drained", x.local, x.peer)
+		}
+	})
+}
+
+// moveOrder is an order that a link leaves the plugin.
+type moveOrder struct {
+	resumes int // how often it had been resumed by then
+	at      time.Duration
+}
+
+// disorder records that the job does something that no fault excuses.
+func disorder(w *World, format string, args ...any) {
+	if w.wrong == nil {
+		w.wrong = fmt.Errorf("%w: %s", ErrDisorder, fmt.Sprintf(format, args...))
+	}
+}
+
+// mustStay checks, later on, that a link that cannot leave the plugin was not broken.
+func mustStay(w *World, x pair, state *dynamic.ResumableLink) {
+	resumes := state.Resumes
+	w.k.After(drainLook/2, func() {
+		if bothLinked(w, x) && undisturbed(w) && state.Resumes != resumes {
+			disorder(w, "the link of ranks %d and %d was broken, though there is no other transport", x.local, x.peer)
+		}
+	})
+}
+
+// bothLinked reports whether both ends of a link are in MPI.
+func bothLinked(w *World, x pair) bool {
+	for _, p := range []*proc{w.procs[x.local], w.procs[x.peer]} {
+		if p == nil || p.fini || p.ending || p.crashed || p.s.left || p.s.dead || p.task.Ended() {
+			return false
+		}
+	}
+	return true
+}
+
+// replaces records by what a lost link is made again. A node that has just ordered that the link
+// leaves the plugin takes none by it.
+func (x *resumed) replaces(plugin bool) *kernel.Link {
+	state := x.w.direct.Resumable.Get(pair{wire.WorldRank(x.places[1].Number), wire.WorldRank(x.places[0].Number)})
+	o := x.ordered[state]
+	if plugin && o != nil && o.resumes == state.Resumes && x.w.k.Now()-o.at < min(time.Second, x.w.cfg.Resume.Limit/2) {
+		disorder(x.w, "%s was resumed by the plugin that it has to leave", x.shown.Name())
+	}
+	if x.plugin && !plugin {
+		x.w.drains.moved++
+	}
+	x.plugin = plugin
+	return x.below(nil)
 }

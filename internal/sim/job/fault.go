@@ -26,13 +26,14 @@ const (
 	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites with several machines
 	Stall       FaultKind = "stall"        // Target picks a link, as for CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
+	DrainPlugin FaultKind = "drain-plugin" // Target is a client rank; without a remainder by 4, there is no other transport
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin}
 
 // Deadly reports whether a fault of this kind may end the job.
-func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash }
+func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash && k != DrainPlugin }
 
 // Fault is one fault that happens in a run.
 type Fault struct {
@@ -145,6 +146,8 @@ func (w *World) commit(f Fault) {
 	case PluginCrash:
 		w.met[f.Kind]++
 		w.crashPlugin(w.sites[f.Target%len(w.sites)].rank)
+	case DrainPlugin:
+		drainPlugin(w, f)
 	case CutLink, HalfClose, Stall:
 		w.harm(f)
 	}
@@ -197,7 +200,7 @@ func (w *World) harm(f Fault) {
 		if f.Target%4 == 0 && w.ready() {
 			most, w.stalled = longStall, true
 			if s.tree {
-				most = silence / 2
+				most = silenceLimit * 2 / 5 // no machine is lost by it
 			}
 		}
 		d := w.k.Between(0, most)
@@ -215,7 +218,7 @@ func (w *World) harm(f Fault) {
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, LoseHost: // these do not concern links
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, LoseHost: // these do not concern links
 	}
 }
 

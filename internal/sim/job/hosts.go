@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/membership"
 	"github.com/openimpi/impi/core/startup"
@@ -18,16 +19,11 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// How the hosts of a site notice the loss of another host, as with the settings of nodes. The tree
-// is deeper than with nodes, since simulated sites are small.
 const (
-	beat    = 2 * time.Second
-	silence = 8 * time.Second
-	earlier = 2 * time.Second
-	fan     = 2
+	fan = 2 // children of a host; fewer than with nodes, as simulated sites are small
 
-	countTurn  = 5 * time.Second  // time after which a host must ask again how many procs all hosts have
-	countLimit = 20 * time.Second // maximum time until the head answers that question
+	silenceLimit = 10 * time.Second // after which no host may go on without another one, as a job file has it
+	askLimit     = time.Minute      // maximum time until a question is answered, as in internal/cluster
 )
 
 // machines are the hosts of an own site that has several, each on its own machine. Host 0 is the
@@ -49,10 +45,11 @@ func (s *site) newMachines(config startup.ClientConfig) error {
 	if w.cfg.Survive { // a host that lives below a lost one is lost with it, and may take others for lost that have given it up
 		m.shape.Fan = membership.DefaultFan
 	}
+	beat, silence := membership.SignsOfLife(silenceLimit)
 	var err error
 	m.tree, err = tree.New(tree.Config{
 		Kernel: w.k, Shape: m.shape, Beat: beat, Silence: silence,
-		Limit: w.cfg.Limit - min(w.cfg.Limit/8, earlier), Late: time.Millisecond, Time: w.time, Link: m.link, Owner: m,
+		Limit: membership.Patience(w.cfg.Limit), Late: max(s.cfg.Late, time.Millisecond), Time: w.time, Link: m.link, Owner: m,
 	})
 	s.machines = m
 	return err
@@ -72,7 +69,7 @@ func (m *machines) link(from, to int) *kernel.Link {
 // and then submit its part.
 func (m *machines) Joined(host int) {
 	question := membership.Count{Host: host, Procs: m.s.cfg.Hosts[host]}.Question()
-	m.tree.Ask(host, 0, question, countLimit, func(answer []byte, err error) {
+	m.tree.Ask(host, 0, question, askLimit, func(answer []byte, err error) {
 		var all []int
 		if err == nil {
 			all, err = membership.ReadCounts(answer, len(m.s.hosts))
@@ -105,7 +102,7 @@ func (m *machines) askRandom(host int) {
 	w := m.s.w
 	other := w.k.Rand().IntN(len(m.s.hosts))
 	question := fmt.Appendf(nil, "machine %d asks machine %d", host, other)
-	m.tree.Ask(host, other, question, countLimit, func(answer []byte, err error) {
+	m.tree.Ask(host, other, question, askLimit, func(answer []byte, err error) {
 		if want := replyTo(question, other); err == nil && !bytes.Equal(answer, want) && w.wrong == nil {
 			w.wrong = fmt.Errorf("%w: of site %d, %s, and hears: %q", ErrDisorder, m.s.rank, question, answer)
 		}
@@ -141,7 +138,8 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 		}
 		return
 	}
-	m.s.w.k.After(countTurn, tell)
+	now := m.s.w.time()
+	m.s.w.k.After(m.counts.Until(now).Sub(now), tell)
 }
 
 // Gathered joins the server with the parts of all hosts.
@@ -342,7 +340,7 @@ func lose(w *World, f Fault) {
 		s.machines.shape.EachBelow(h.number, func(x int) { s.hosts[x].lost = true })
 	}
 	w.hits[len(w.hits)-1].lost = h
-	w.stalls += silence + beat + settles(w) + tellTime
+	w.stalls += silenceLimit + settles(w) + agent.TellTime
 	switch {
 	case silent:
 		s.machines.tree.Vanish(h.number)
@@ -425,6 +423,7 @@ func (h *host) vanish() {
 func hush(h *host, e *kernel.End) {
 	e.Link().Stall(kernel.Forever)
 	if h.survival.on {
+		_, silence := membership.SignsOfLife(silenceLimit)
 		h.s.w.k.After(silence, func() { e.Link().Cut(&link.SilentError{For: silence}) })
 	}
 }
@@ -443,13 +442,17 @@ func namesLost(w *World) error {
 	var all []int
 	s.machines.shape.EachBelow(h.number, func(x int) { all = append(all, x) })
 	slices.Sort(all)
-	// Another site may have reported the loss to the server before this site has. The other site
-	// names the machine by its channel.
-	names := []string{w.hits[0].What + " is lost", fmt.Sprintf("host %d is lost", h.rank), missing(s, all)}
+	names := append(channelNames(h), w.hits[0].What+" is lost", missing(s, all))
 	if s.err == nil || !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(s.err.Error(), name) }) {
 		return fmt.Errorf("%w: %s was lost, and its site ended with: %w", ErrWrongCause, w.hits[0].What, s.err)
 	}
 	return nil
+}
+
+// channelNames are how a host is named by one that has lost its channel, or has not reached it.
+// Another site may say so to the server before the host's own site has heard of the loss.
+func channelNames(h *host) []string {
+	return []string{fmt.Sprintf("host %d is lost", h.rank), fmt.Sprintf("host %d at %v", h.rank, address(h.s.rank, h.number).Addr()), fmt.Sprintf("host %d was not reached", h.rank)}
 }
 
 // blamesHead checks that the hosts that were connected with the head know that it is lost.

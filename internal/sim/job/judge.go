@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/sim/kernel"
@@ -202,7 +203,7 @@ func (w *World) reaction(ready bool) time.Duration {
 		d += w.cfg.Limit + startup.Grace
 	}
 	if w.cfg.Resume != nil { // the host that is to be told may be gone, and the wait for its channel takes time
-		d += tellTime
+		d += agent.TellTime
 	}
 	if errors.Is(w.server.err, startup.ErrLost) || w.server.lost != 0 { // then sites continue until a channel shows which site is lost
 		d += ending.MaxHoldTime / 2

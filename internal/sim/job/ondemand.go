@@ -10,7 +10,8 @@ import (
 )
 
 func (h *host) want(peer wire.HostRank) {
-	w, done := h.s.w, false
+	w, given, done := h.s.w, false, false
+	reach := reachOf(h, peer)
 	m := h.channels.Request(h.rank, peer, 1, w.cfg.Limit)
 	if m == nil {
 		return
@@ -21,10 +22,13 @@ func (h *host) want(peer wire.HostRank) {
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch other := w.hosts[peer]; {
+			case blocked(h, peer, reach.Began, answer):
 			case failing:
 				answer(a)
+			case other != nil && other.silent:
+				w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 			case other == nil || other.ends() || other.closed():
-				answer(unheard(dynamic.NotListening))
+				answer(unheard(dynamic.NotListening | dynamic.Unconnected))
 			case h.ends():
 			default:
 				e = h.connect(peer, other)
@@ -32,11 +36,23 @@ func (h *host) want(peer wire.HostRank) {
 			}
 		})
 	}
-	s.left = func() { h.channels.Stop(h.rank, peer) }
+	s.left = func() {
+		if !given {
+			h.channels.Stop(h.rank, peer)
+		}
+	}
 	s.rests = func() {
+		mustGiveUp(h, peer, reach.Began)
+		if given = reach.OnDemand(w.time(), s.FailedCandidates()).Silent; given {
+			done = true
+			err := fmt.Errorf("host %d does not answer: %v", peer, s.FailedCandidates())
+			h.post(func(a *agent.Agent) { a.NoChannel(peer, err) })
+			return
+		}
 		h.post(func(a *agent.Agent) { done = !a.ChannelDialFailed(peer) })
 	}
 	s.over = func(last dynamic.DialStep) {
+		mustGiveUp(h, peer, reach.Began)
 		switch last.Action {
 		case dynamic.KeepLink:
 			h.attach(e, peer)

@@ -50,9 +50,11 @@ type resumed struct {
 	spec    kernel.LinkSpec // of the lower links
 	places  [2]Endpoint
 	session resume.SessionID
-	ends    [2]resumedEnd // the first end dials
-	lower   *kernel.Link  // the newest one
-	told    bool          // the observer knows the link
+	ends    [2]resumedEnd                         // the first end dials
+	lower   *kernel.Link                          // the newest one
+	told    bool                                  // the observer knows the link
+	plugin  bool                                  // of a direct link: it is made by the plugin's transport
+	ordered map[*dynamic.ResumableLink]*moveOrder // ends whose nodes have ordered that it leaves the plugin
 }
 
 type resumedEnd struct {
@@ -154,12 +156,13 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further lower link, and calls done if that fails within limit, with the verdict and
-// the reason. judge returns the answer of the node at the other end.
-func (x *resumed) dial(limit time.Duration, judge func() dynamic.DialResult, done func(v dynamic.Verdict, reason string)) {
+// dial makes a further lower link in one of some ways, by the plugin or not, and calls done if that
+// fails within limit, with the verdict and the reason. judge returns the answer of the node at the
+// other end.
+func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool) dynamic.DialResult, done func(v dynamic.Verdict, reason string)) {
 	w := x.w
-	s := w.dialling(dynamic.ResumePlan(1, limit), x.ends[0].gone)
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
+	s := w.dialling(dynamic.ResumePlan(len(ways), limit), x.ends[0].gone)
+	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch {
@@ -167,7 +170,7 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.DialResult, don
 			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while
 				a = unheard(dynamic.NotListening)
 			default:
-				a = judge()
+				a = judge(ways[step.Candidate])
 				w.k.Tracef("%s: dialled again: %v", x.shown.Name(), a.Verdict)
 			}
 			answer(a)
@@ -176,7 +179,7 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.DialResult, don
 	s.over = func(last dynamic.DialStep) {
 		switch {
 		case last.Action == dynamic.KeepLink:
-			x.replace()
+			x.replace(ways[last.Candidate])
 			done(dynamic.Accepted, "")
 		case last.Verdict != dynamic.Accepted:
 			done(last.Verdict, last.Verdict.String())
@@ -187,13 +190,15 @@ func (x *resumed) dial(limit time.Duration, judge func() dynamic.DialResult, don
 	s.begin()
 }
 
-func (x *resumed) replace() {
+func (x *resumed) replace(plugin bool) {
 	w := x.w
 	w.resumed++
-	l := x.below(nil)
+	l := x.replaces(plugin)
+	x.again(0)
 	x.ends[0].take(l.Ends[0])
 	w.k.After(w.k.Between(0, x.spec.Delay), func() {
 		if x.ends[1].alive() {
+			x.again(1)
 			x.ends[1].take(l.Ends[1])
 		} else {
 			_ = l.Ends[1].Close()

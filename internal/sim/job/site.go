@@ -25,6 +25,8 @@ const retry = 50 * time.Millisecond
 
 // site is one client of the job: what its node does.
 type site struct {
+	drained bool          // its plugin is drained
+	moves   dynamic.Moves // of links that leave the plugin
 	w       *World
 	rank    wire.ClientRank
 	cfg     Site
@@ -70,6 +72,7 @@ type host struct {
 	rank     wire.HostRank
 	channels *agent.Channels // once the dance begins
 	dance    *agent.Dance
+	began    time.Time     // the dance
 	conns    []*kernel.End // by number in the dance
 	backlog  []arrival     // connections that arrived before the dance
 	board    *hostBoard    // nil: none

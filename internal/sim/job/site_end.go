@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
 )
 
@@ -122,9 +123,6 @@ func (s *site) giveUp(f *ending.Failure) {
 	})
 }
 
-// tellTime is how long a host may take to hear why its job ends.
-const tellTime = 500 * time.Millisecond
-
 func (h *host) tell(text string, then func()) {
 	if h.sw == nil || !h.sw.started || h.sw.task.Ended() {
 		then()
@@ -140,7 +138,7 @@ func (h *host) tell(text string, then func()) {
 	k := h.s.w.k
 	h.sw.failing = true
 	h.sw.Fail(text, func() { k.After(0, once) })
-	k.After(tellTime, once)
+	k.After(agent.TellTime, once)
 }
 
 func (s *site) shutDown() {

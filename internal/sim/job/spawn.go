@@ -331,7 +331,7 @@ func (w *spawned) outcome() ending.Outcome {
 	if err := w.world.server.err; err != nil {
 		server = ending.ServerFailure(err, false, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) })
 	}
-	return ending.WorldOutcome(parts, server)
+	return ending.WorldOutcome(parts, server, w.parents.w.cfg.Survive)
 }
 
 func (s *site) inherit(o ending.Outcome) {
@@ -340,7 +340,7 @@ func (s *site) inherit(o ending.Outcome) {
 		passOn = s.end.Inherit(s.w.time(), o)
 		s.report(func(time.Time) {})
 	}
-	if passOn && len(s.parts) > 0 && s.parts[0].of.State() == spawn.Connected {
+	if passOn && len(s.parts) > 0 && s.parts[0].state().PassesOn() {
 		s.parts[0].of.parents.inherit(o)
 	}
 }

@@ -27,10 +27,15 @@ type part struct {
 func (p *part) local() bool { return p.at == homeOf(p.of.parents) }
 
 func (p *part) leaving() bool {
-	if p.local() && p.of.State() == spawn.Disconnected {
-		return true
+	return p.state().Leaving(p.site != nil && slices.ContainsFunc(p.site.procs, func(x *proc) bool { return x.fini }))
+}
+
+// state returns the state of the part's world, which only the node knows that has spawned it.
+func (p *part) state() (s spawn.State) {
+	if p.local() {
+		s = p.of.State()
 	}
-	return p.site != nil && slices.ContainsFunc(p.site.procs, func(x *proc) bool { return x.fini })
+	return s
 }
 
 // tell runs f at the node that spawns, or at another one that has a part of the world.

@@ -23,7 +23,7 @@ func survivors(seed uint64, program func(Env) error) Config {
 		cfg.Sites = append(cfg.Sites, Site{Hosts: hosts})
 	}
 	if random.IntN(3) == 0 {
-		cfg.Resume = &Resume{Cuts: 0.001, Limit: silence} // a machine that is silent is lost before a link to it
+		cfg.Resume = &Resume{Cuts: 0.001, Limit: silenceLimit - 2*time.Second} // a machine that is silent is lost before a link to it
 	}
 	return cfg
 }

@@ -50,6 +50,8 @@ type World struct {
 	names       *nameServer       // name server of this job and the jobs that it has spawned; nil: not used yet
 	ended       *moment           // when the job was over
 	stalls      time.Duration     // total time that links were stalled
+	drains      drains            // of plugins
+	firewalled  bool              // a host was dialled that a firewall kept from answering for too long
 	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
 

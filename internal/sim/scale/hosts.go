@@ -185,7 +185,7 @@ func (s *start) host() error {
 
 // dance gives the last host's agent its channels, all of which that host dials.
 func (s *start) dance(channels *agent.Channels, a *agent.Agent, self wire.HostRank) error {
-	d, err := channels.Begin(self, time.Time{}, time.Time{}, time.Time{})
+	d, err := channels.Begin(self, time.Time{}, time.Time{})
 	if err != nil {
 		return err
 	}

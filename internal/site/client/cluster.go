@@ -63,16 +63,7 @@ type HostEnd struct {
 const (
 	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
 	dismissal  = 4 * time.Second // that the head waits for hosts still connecting, if one cannot be part of the site
-	earlier    = 2 * time.Second // hosts are reported missing this long before the server misses their site
 )
-
-// signsOfLife says how often the hosts of a site give a sign of life, and after which silence one
-// of them is lost: early enough that all have ended when the job's limit for that is over, and
-// after three signs that may be late.
-func signsOfLife(job *config.Job) (beat, silence time.Duration) {
-	limit := routes.SilenceLimit(job)
-	return limit / 5, limit * 4 / 5
-}
 
 // Cluster connects a node with the other hosts of its site. A nil *Cluster is for a node that runs
 // its whole site.
@@ -189,13 +180,13 @@ func (o *Cluster) open(ctx context.Context) error {
 		Tree: membership.Tree{Hosts: len(o.Hosts), Fan: membership.DefaultFan}, Self: o.Self, Name: o.name,
 		Secret: o.Secret, Version: version.String(), File: o.digest(), Plugins: lockedPlugins(o),
 		Listen: net.JoinHostPort(o.Hosts[o.Self].Address.String(), "0"), Listener: o.Listener, Ports: o.Routes.Site.Ports,
-		Until:  o.Deadline.Add(o.patience() - o.Routes.Job.Limits.Start),
+		Until:  o.until(),
 		Stdout: o.writerTo(o.Stdout), Stderr: o.writerTo(o.Stderr), Owner: events{o}, Logger: o.Log.Named("hosts"),
 	}
 	if id != nil {
 		c.Identity, o.id = id.WithOwn(), id
 	}
-	c.Beat, c.Silence = signsOfLife(o.Routes.Job)
+	c.Beat, c.Silence = membership.SignsOfLife(routes.SilenceLimit(o.Routes.Job))
 	o.AnswerBy(counting, o.answerCount)
 	switch {
 	case !o.IsHead():
@@ -369,10 +360,10 @@ func (o *Cluster) Failed(ctx context.Context, err error) error {
 	return o.lost(err)
 }
 
-// patience is how long the head waits for the other hosts: a bit less than the server waits for the
-// site.
-func (o *Cluster) patience() time.Duration {
-	return o.Routes.Job.Limits.Start - min(o.Routes.Job.Limits.Start/8, earlier)
+// until is how long the head waits for the other hosts.
+func (o *Cluster) until() time.Time {
+	start := o.Routes.Job.Limits.Start
+	return o.Deadline.Add(membership.Patience(start) - start)
 }
 
 func (o *Cluster) lost(err error) *ending.Failure {

@@ -22,9 +22,6 @@ type counts struct {
 	whole chan struct{}      // closed when told has the counts of all hosts
 }
 
-// countTurn is how long the head lets a host wait for one answer. The host asks again.
-const countTurn = 20 * time.Second
-
 // Procs returns the number of procs of a host of the site. It is known after Count.
 func (o *Cluster) Procs(host int) int { return o.count.procs[host] }
 
@@ -42,7 +39,7 @@ func (o *Cluster) Count(ctx context.Context) error {
 		return nil
 	}
 	defer report.LogWait(o.Log, o.Deadline, o.waitsFor)()
-	within, cancel := context.WithDeadline(ctx, o.Deadline.Add(o.patience()-o.Routes.Job.Limits.Start))
+	within, cancel := context.WithDeadline(ctx, o.until())
 	defer cancel()
 	question := membership.Count{Host: o.Self, Procs: o.Hosts[o.Self].Procs}.Question()
 	for {
@@ -84,8 +81,9 @@ func (o *Cluster) answerCount(ctx context.Context, question []byte) []byte {
 			close(c.whole)
 		}
 	}
+	until := c.told.Until(time.Now())
 	c.mu.Unlock()
-	turn := time.NewTimer(countTurn)
+	turn := time.NewTimer(time.Until(until))
 	defer turn.Stop()
 	select {
 	case <-c.whole:

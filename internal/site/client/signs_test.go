@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/config"
+	"github.com/openimpi/impi/core/membership"
+	"github.com/openimpi/impi/internal/routes"
 )
 
 // TestSignsOfLife: the file's limit reaches the tree, which notices a lost host before it is over.
@@ -14,7 +16,7 @@ func TestSignsOfLife(t *testing.T) {
 		10 * time.Second: {2 * time.Second, 8 * time.Second},
 		time.Minute:      {12 * time.Second, 48 * time.Second},
 	} {
-		if beat, silence := signsOfLife(&config.Job{Limits: config.Limits{Silence: limit}}); beat != want[0] || silence != want[1] {
+		if beat, silence := membership.SignsOfLife(routes.SilenceLimit(&config.Job{Limits: config.Limits{Silence: limit}})); beat != want[0] || silence != want[1] {
 			t.Errorf("%v: %v, %v", limit, beat, silence)
 		}
 	}
