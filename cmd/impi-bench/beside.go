@@ -15,7 +15,8 @@ const insideName = "in-process"
 
 const eachName = "timeline-each"
 
-// variants are the values of -beside: impi once more, with one thing changed, such as the transport.
+// variants are the values of -beside: impi once more, with one thing changed, such as the
+// transport.
 var variants = withTransports(map[string]func(*options){
 	insideName:  func(*options) {}, // has its own runner
 	"resume":    func(o *options) { o.resume = "true" },

@@ -94,8 +94,8 @@ func (o *options) sitesPeer(ctx context.Context, dir string) (*peer, error) {
 	return p, err
 }
 
-// oversubscribed warns on standard error if there are fewer cores than ranks: most MPIs keep a core busy
-// while they wait.
+// oversubscribed warns on standard error if there are fewer cores than ranks: most MPIs keep a core
+// busy while they wait.
 func (o *options) oversubscribed(cores int) {
 	if most := slices.Max(o.ranks); most > cores {
 		fmt.Fprintf(os.Stderr, "impi-bench: %d procs on %d cores take turns on them: their figures say little of a cluster\n", most, cores)

@@ -37,9 +37,9 @@ type order struct {
 	Bound       int           `json:"bound,omitempty"`
 }
 
-// heeding is a node's first message to its launcher: it handles signals now, and signals for its
-// procs do not end it any more.
-type heeding struct {
+// signalsReady is a node's first message to its launcher: it handles signals now, and signals for
+// its procs do not end it any more.
+type signalsReady struct {
 	Signals bool `json:"signals"`
 }
 
@@ -52,8 +52,8 @@ type outcome struct {
 	Lost   int    `json:"lost"`   // number of lost procs that the job continues without
 }
 
-// news is any message of a node to its launcher after heeding: its outcome, or before that, that it
-// has reloaded the job file, or that the job goes on without some procs.
+// news is any message of a node to its launcher after signalsReady: its outcome, or before that,
+// that it has reloaded the job file, or that the job goes on without some procs.
 type news struct {
 	outcome
 	Reloaded bool       `json:"reloaded,omitempty"`
@@ -113,7 +113,7 @@ func takeHandoff() (*handoff, error) {
 	}
 	hangupReloads = h.order.HangupReloads
 	keepHangup()
-	if err := json.NewEncoder(h.conn).Encode(heeding{Signals: true}); err != nil {
+	if err := json.NewEncoder(h.conn).Encode(signalsReady{Signals: true}); err != nil {
 		return nil, fmt.Errorf("the launcher: %w", err)
 	}
 	return h, nil

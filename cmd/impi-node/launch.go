@@ -183,7 +183,7 @@ func await(running []*siteProcess, endOthers func(), reloaded func(site string),
 	for _, p := range running {
 		wg.Go(func() {
 			dec := json.NewDecoder(io.LimitReader(p.conn, mostNews))
-			var heeds heeding
+			var heeds signalsReady
 			_ = dec.Decode(&heeds)
 			close(p.heeds)
 			for more := heeds.Signals; more; {
@@ -260,7 +260,7 @@ func judge(running []*siteProcess) outcome {
 		lost = max(lost, p.outcome.Lost)
 	}
 	if highest == died && lost > 0 {
-		best.Text = ending.WithContinuation(best.Text, lost, procs)
+		best.Text = ending.ContinuedText(best.Text, lost, procs)
 	}
 	return best
 }

@@ -98,7 +98,7 @@ func TestHandoff(t *testing.T) {
 	if s := h.report(fmt.Errorf("wrapped: %w", f)); s != 7 {
 		t.Errorf("status %d", s)
 	}
-	var first heeding
+	var first signalsReady
 	var o outcome
 	said := json.NewDecoder(launcher)
 	if err := said.Decode(&first); err != nil || !first.Signals {

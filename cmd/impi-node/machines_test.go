@@ -250,8 +250,8 @@ func TestMachineLost(t *testing.T) {
 	}
 }
 
-// TestCommandsOfOneMachine: on a machine that is not the head, links has all machines of both sites,
-// and reload is for those of its own site alone.
+// TestCommandsOfOneMachine: on a machine that is not the head, links has all machines of both
+// sites, and reload is for those of its own site alone.
 func TestCommandsOfOneMachine(t *testing.T) {
 	file, machines := machineJob(t, "")
 	nodes := startOn(t, file, "block", machines)

@@ -21,7 +21,7 @@ func newInfo(pairs ...string) (*mpi.Info, error) {
 
 // environment returns a copy of MPI_INFO_ENV, before MPI_Init as well.
 func environment() (*mpi.Info, error) {
-	return (*mpi.Info)(rooms.EarlyEnvironment()).Dup()
+	return (*mpi.Info)(rooms.InfoCreateEnv()).Dup()
 }
 
 // infoKey returns the key at p, whose length must be valid.

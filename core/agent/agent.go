@@ -78,7 +78,7 @@ type Agent struct {
 	events         []Event
 	eventHead      int
 	touched, given []LinkID
-	stats          Stats
+	stats          Counts
 }
 
 // New makes the agent of a host. No link is attached yet; packets for a host or proc

@@ -169,7 +169,7 @@ func TestOutputIsNoCopy(t *testing.T) {
 func TestStats(t *testing.T) {
 	r := newRig(t, job(1, 2, 1)).attachAll()
 	r.must(r.feed(hostLink(0), r.packet(wire.PkData, 1, 2, 72, 0), 50))
-	if s := r.Stats(); s.Packets != 1 || s.Bytes != 200 || s.Queued != 200 || s.Memory == 0 {
+	if s := r.Counts(); s.Packets != 1 || s.Bytes != 200 || s.Queued != 200 || s.Memory == 0 {
 		t.Fatalf("%+v", s)
 	}
 }

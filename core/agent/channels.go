@@ -42,7 +42,7 @@ const MaxAllChannelsHosts = 64
 // time.
 type Channels struct {
 	c      ChannelsConfig
-	names  map[wire.HostRank][]dynamic.World // by host of the site, then by peer: names of channels that the peer dials; zero: it dials none
+	names  map[wire.HostRank][]dynamic.WorldID // by host of the site, then by peer: names of channels that the peer dials; zero: it dials none
 	phases map[wire.HostRank]channelPhase
 	ready  bool
 	kept   map[channelEnds]bool           // channels that resume, and whether this side dials again
@@ -63,7 +63,7 @@ const (
 // NewChannels makes the Channels of hosts that have none yet.
 func NewChannels(c ChannelsConfig) *Channels {
 	x := &Channels{
-		c: c, names: make(map[wire.HostRank][]dynamic.World),
+		c: c, names: make(map[wire.HostRank][]dynamic.WorldID),
 		phases: make(map[wire.HostRank]channelPhase), kept: make(map[channelEnds]bool),
 	}
 	for _, h := range c.Hosts {
@@ -71,7 +71,7 @@ func NewChannels(c ChannelsConfig) *Channels {
 			ends := channelEnds{h, wire.HostRank(i)}
 			if token, ok := x.token(ends); ok && (!ends.dials() || x.OnDemand(ends.local, ends.peer)) {
 				if x.names[h] == nil {
-					x.names[h] = make([]dynamic.World, len(c.Job.Hosts))
+					x.names[h] = make([]dynamic.WorldID, len(c.Job.Hosts))
 				}
 				x.names[h][i] = token.World()
 			}
@@ -200,9 +200,9 @@ func (c *Channels) Unproven() (ours, foreign []wire.ClientRank) {
 }
 
 // Token returns the token that belongs to the name that a dialler sends to one of the site's hosts.
-func (c *Channels) Token(h wire.HostRank, name dynamic.World) (token dynamic.Token, ok bool) {
+func (c *Channels) Token(h wire.HostRank, name dynamic.WorldID) (token dynamic.Token, ok bool) {
 	peer := slices.Index(c.names[h], name)
-	if peer < 0 || name == (dynamic.World{}) {
+	if peer < 0 || name == (dynamic.WorldID{}) {
 		return token, false
 	}
 	return c.token(channelEnds{h, wire.HostRank(peer)})
@@ -291,7 +291,7 @@ func (c *Channels) Request(local, peer wire.HostRank, candidates int, limit time
 // Stop records that the dial plan of a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
 	ends := channelEnds{local, peer}
-	switch c.pairs.Phase(ends) {
+	switch c.pairs.State(ends) {
 	case dynamic.Dialling, dynamic.Yielding:
 		c.pairs.Forget(ends)
 	default:

@@ -48,7 +48,7 @@ func TestChannelTokens(t *testing.T) {
 	known := func(c *Channels) (n int) {
 		for _, names := range c.names {
 			for _, name := range names {
-				if name != (dynamic.World{}) {
+				if name != (dynamic.WorldID{}) {
 					n++
 				}
 			}
@@ -73,7 +73,7 @@ func TestChannelTokens(t *testing.T) {
 	if _, known := c.Token(0, token.World()); known {
 		t.Error("it is known at another host")
 	}
-	if _, known := c.Token(1, dynamic.World{}); known {
+	if _, known := c.Token(1, dynamic.WorldID{}); known {
 		t.Error("a host without a name is known")
 	}
 	if _, _, ok := c.Hello(0, 3); ok {

@@ -7,8 +7,8 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// TestConfigOf: hosts of the same site take PkFail and are not asked, hosts of others as far as both
-// sites say that they know how, and asked are only those that prove who they are.
+// TestConfigOf: hosts of the same site take PkFail and are not asked, hosts of others as far as
+// both sites say that they know how, and asked are only those that prove who they are.
 func TestConfigOf(t *testing.T) {
 	all := []wire.Version{wire.Version00, wire.PrivateVersion, wire.FailVersion, wire.AskVersion}
 	job := &startup.Job{

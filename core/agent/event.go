@@ -97,8 +97,8 @@ func (a *Agent) Next() (Event, bool) {
 
 func (a *Agent) emit(e Event) { a.events = append(a.events, e) }
 
-// Stats counts what an agent did.
-type Stats struct {
+// Counts counts what an agent did.
+type Counts struct {
 	Packets   uint64 // packets passed on
 	Bytes     uint64 // bytes of these packets, headers included
 	Dropped   uint64 // packets to an endpoint that is gone or done, and PROTOACKs that the window has no packets for
@@ -108,8 +108,8 @@ type Stats struct {
 	Memory    int    // bytes of chunks in use now
 }
 
-// Stats returns the counts up to now.
-func (a *Agent) Stats() Stats {
+// Counts returns the counts up to now.
+func (a *Agent) Counts() Counts {
 	s := a.stats
 	for _, p := range a.endpoints {
 		if p != nil {

@@ -107,7 +107,7 @@ func compare(t *testing.T, b []byte, chunk, step int) {
 	if died := events[max(0, len(events)-1):]; (bad || finis == 0) != (len(died) == 1 && died[0].Kind == HostDied) {
 		t.Fatalf("events %v", events)
 	}
-	if m := r.Stats().Memory; m != 0 {
+	if m := r.Counts().Memory; m != 0 {
 		t.Fatalf("%d bytes are still held", m)
 	}
 }

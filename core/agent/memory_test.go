@@ -12,7 +12,7 @@ import (
 // within fails if the agent holds more memory than doc.go promises.
 func (r *rig) within(why string) {
 	r.t.Helper()
-	s := r.Stats()
+	s := r.Counts()
 	links := len(r.all())
 	held := 2 * (links + 1) * r.pool.size // where an input reads and where its packet began
 	held += links * (int(r.c.MaxData) + wire.HeaderSize + r.pool.size)
@@ -48,7 +48,7 @@ func TestNeverRead(t *testing.T) {
 		}
 		r.within("while one proc does not read")
 	}
-	if q, most := r.Stats().Queued, int(c.HiWater)*(4000+wire.HeaderSize); q != most {
+	if q, most := r.Counts().Queued, int(c.HiWater)*(4000+wire.HeaderSize); q != most {
 		t.Fatalf("%d bytes are queued, want a full window, %d", q, most)
 	}
 	err := r.feed(hostLink(1), r.packet(wire.PkSyncAck, bad, deaf, 0, 99), everything)
@@ -84,11 +84,11 @@ func TestIdleHoldsNothing(t *testing.T) {
 	for i := range 40 {
 		r.must(r.feed(procLink(i), r.packet(wire.PkData, i, 40, 100, 0), everything))
 	}
-	if r.Stats().Memory == 0 {
+	if r.Counts().Memory == 0 {
 		t.Fatal("no memory for queued packets")
 	}
 	r.take(hostLink(1), everything)
-	if m := r.Stats().Memory; m != 0 {
+	if m := r.Counts().Memory; m != 0 {
 		t.Fatalf("%d bytes are held", m)
 	}
 }
@@ -101,10 +101,10 @@ func TestFloodOfAcks(t *testing.T) {
 	for range 100000 {
 		r.must(r.feed(hostLink(1), r.packet(wire.PkProtoAck, 1, 0, 0, 0), everything))
 	}
-	if q, most := r.Stats().Queued, int(c.HiWater/c.AckMark)*wire.HeaderSize; q > most {
+	if q, most := r.Counts().Queued, int(c.HiWater/c.AckMark)*wire.HeaderSize; q > most {
 		t.Fatalf("%d bytes of PROTOACKs wait, more than %d", q, most)
 	}
-	if s := r.Stats(); s.Packets+s.Dropped != 100000 {
+	if s := r.Counts(); s.Packets+s.Dropped != 100000 {
 		t.Fatalf("%+v", s)
 	}
 }
@@ -126,7 +126,7 @@ func TestDeadProcHoldsNothing(t *testing.T) {
 		t.Fatalf("%d packets for the other proc", len(got))
 	}
 	r.Closed(hostLink(1), io.EOF)
-	if s := r.Stats(); s.Dropped != 2 || s.Memory != 0 {
+	if s := r.Counts(); s.Dropped != 2 || s.Memory != 0 {
 		t.Fatalf("%+v", s)
 	}
 }

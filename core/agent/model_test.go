@@ -52,7 +52,7 @@ func TestSwitchEqualsModel(t *testing.T) {
 		for _, l := range r.all() {
 			r.Closed(l, io.EOF)
 		}
-		if s := r.Stats(); s.Queued != 0 || s.Memory != 0 || s.Discarded != 0 {
+		if s := r.Counts(); s.Queued != 0 || s.Memory != 0 || s.Discarded != 0 {
 			rt.Fatalf("in the end: %+v", s)
 		}
 	})

@@ -139,8 +139,8 @@ func TestNoChannel(t *testing.T) {
 	r.NoChannel(1, nil)
 	r.wantEvents("a host that has finished")
 	r.NoChannel(2, unreached)
-	if e := r.wantEvents("a host that cannot be reached", HostDied); !errors.Is(e[0].Err, unreached) || !errors.Is(e[0].Err, ErrUnreached) || r.Stats().Queued > 0 {
-		t.Errorf("%v, %+v", e[0].Err, r.Stats())
+	if e := r.wantEvents("a host that cannot be reached", HostDied); !errors.Is(e[0].Err, unreached) || !errors.Is(e[0].Err, ErrUnreached) || r.Counts().Queued > 0 {
+		t.Errorf("%v, %+v", e[0].Err, r.Counts())
 	}
 
 	r = onDemandRig(t)

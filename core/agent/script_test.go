@@ -87,7 +87,7 @@ func (s *script) command(t *testing.T, d *datadriven.TestData, out *strings.Buil
 		}
 		s.Closed(s.link(d), cause)
 	case "stats":
-		st := s.Stats()
+		st := s.Counts()
 		fmt.Fprintf(out, "packets=%d bytes=%d dropped=%d discarded=%d queued=%d\n",
 			st.Packets, st.Bytes, st.Dropped, st.Discarded, st.Queued)
 	default:

@@ -213,7 +213,7 @@ func (s *swarm) finish() {
 		}
 		s.close(l, nil)
 	}
-	if st := s.Stats(); st.Memory != 0 || st.Queued != 0 {
+	if st := s.Counts(); st.Memory != 0 || st.Queued != 0 {
 		s.t.Fatalf("in the end: %+v", st)
 	}
 }

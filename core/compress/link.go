@@ -109,9 +109,9 @@ func (l *Link) Buffered() bool {
 	return is
 }
 
-// BufferedOnly makes the next Recv return only buffered data, without reading from the link below:
-// so a driver can stop after the bytes that were already read.
-func (l *Link) BufferedOnly() { l.in.only = true }
+// ReadBufferedOnly makes the next Recv return only buffered data, without reading from the link
+// below: so a driver can stop after the bytes that were already read.
+func (l *Link) ReadBufferedOnly() { l.in.only = true }
 
 // Handle returns the handle of the link below. It becomes readable for new bytes only: see
 // Buffered.

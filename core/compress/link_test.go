@@ -261,7 +261,7 @@ func TestBuffered(t *testing.T) {
 		t.Fatalf("%d, %v, buffered: %t", n, err, b.Buffered())
 	}
 	a.Send([][]byte{[]byte("later")})
-	b.BufferedOnly()
+	b.ReadBufferedOnly()
 	if n, err := b.Recv([][]byte{in}); n != 4003 || err != nil || b.Buffered() {
 		t.Fatalf("%d, %v, buffered: %t", n, err, b.Buffered())
 	}

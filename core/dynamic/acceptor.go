@@ -34,13 +34,13 @@ const (
 )
 
 // Keys looks up the token for a purpose by its name; ok is false if there is none.
-type Keys func(name World, of Purpose) (Token, bool)
+type Keys func(name WorldID, of Purpose) (Token, bool)
 
 // KeysOfJob returns Keys with the token of a job alone, for links between its procs and requests to
 // spawn: no ports, and no other worlds.
 func KeysOfJob(token Token) Keys {
 	name := token.World()
-	return func(w World, of Purpose) (Token, bool) { return token, of == OfJob && w == name }
+	return func(w WorldID, of Purpose) (Token, bool) { return token, of == OfJob && w == name }
 }
 
 // NewAcceptor begins a greeting. The nonce must be random and never used before.
@@ -102,7 +102,7 @@ func (a *Acceptor) takeHello(m []byte) {
 	a.transcript = append(a.transcript, m...)
 	k, _ := parseHead(m) // sizeOf has checked the head
 	a.readHello(k, m[headSize+jobIDSize+NonceSize:])
-	name := World(m[headSize : headSize+jobIDSize])
+	name := WorldID(m[headSize : headSize+jobIDSize])
 	var known bool
 	if a.token, known = a.keys(name, k.purpose()); !known {
 		a.refuse(unknown(k), a.fault(ErrJob))
@@ -152,7 +152,7 @@ func (a *Acceptor) takeProof(m []byte) {
 	h := &a.hello
 	switch {
 	case h.Connect:
-	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == World{} && !h.Spare:
+	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == WorldID{} && !h.Spare:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
 	case a.named && a.hello.ResumableID == ResumableID{}:
 		a.refuse(UnknownLink, a.fault(ErrGreeting))

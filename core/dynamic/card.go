@@ -32,7 +32,7 @@ type BusinessCard struct {
 	Version   int
 	Node      string // equal for procs that share a kernel and a user, which can use transports inside one machine
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
-	Endpoints []Endpoint
+	Endpoints []TransportAddress
 	Features  []string // names of optional abilities of the proc; readers ignore unknown ones
 
 	Unexpected int64 // maximum bytes of unexpected messages that the proc keeps; 0: no limit
@@ -44,9 +44,9 @@ const (
 	LittleEndian = "little"
 )
 
-// Endpoint is an address where a proc can be reached, and its transport. A card lists them in the
-// order in which its owner prefers them.
-type Endpoint struct {
+// TransportAddress is an address where a proc can be reached, and its transport. A card lists them
+// in the order in which its owner prefers them.
+type TransportAddress struct {
 	Transport string
 	Address   string // address for that transport
 }
@@ -56,14 +56,14 @@ func (c *BusinessCard) Has(feature string) bool {
 	return slices.Contains(c.Features, feature)
 }
 
-// Endpoint returns the endpoint of a transport that the proc prefers; false if it has none.
-func (c *BusinessCard) Endpoint(transport string) (Endpoint, bool) {
+// Address returns the address by a transport that the proc prefers; false if it has none.
+func (c *BusinessCard) Address(transport string) (TransportAddress, bool) {
 	for _, o := range c.Endpoints {
 		if o.Transport == transport {
 			return o, true
 		}
 	}
-	return Endpoint{}, false
+	return TransportAddress{}, false
 }
 
 // SameNode reports whether the procs of both cards are on one machine and belong to one user.

@@ -73,7 +73,7 @@ func (c *BusinessCard) parseField(field string) error {
 		if !ok {
 			return fmt.Errorf("%w: %q has no transport and address", ErrCard, field)
 		}
-		c.Endpoints = append(c.Endpoints, Endpoint{transport, address})
+		c.Endpoints = append(c.Endpoints, TransportAddress{transport, address})
 	case "unexpected":
 		return c.parseUnexpected(field, value)
 	case "feature":

@@ -15,7 +15,7 @@ func sampleCard() BusinessCard {
 		Version:   CardVersion,
 		Node:      "5f0c2a/1000",
 		ByteOrder: LittleEndian,
-		Endpoints: []Endpoint{
+		Endpoints: []TransportAddress{
 			{"shm", "/dev/shm/impi-7:1"}, {"tcp", "127.0.0.2:5001"}, {"tcp", "[::1]:5001"}, {"quic", "h=1,k=a:b"},
 		},
 		Features: []string{"resume", "checksum"},
@@ -39,10 +39,10 @@ func TestCardText(t *testing.T) {
 
 func TestCardLookups(t *testing.T) {
 	c := sampleCard()
-	if o, ok := c.Endpoint("tcp"); !ok || o.Address != "127.0.0.2:5001" {
+	if o, ok := c.Address("tcp"); !ok || o.Address != "127.0.0.2:5001" {
 		t.Errorf("the first tcp offer is %v", o)
 	}
-	if _, ok := c.Endpoint("unix"); ok || c.Has("lanes") || !c.Has("checksum") {
+	if _, ok := c.Address("unix"); ok || c.Has("lanes") || !c.Has("checksum") {
 		t.Error("lookups")
 	}
 	d := c
@@ -144,7 +144,7 @@ func TestCardFitsIntoPortName(t *testing.T) {
 	}
 	c := BusinessCard{Version: CardVersion, Node: strings.Repeat("n", 64), ByteOrder: BigEndian}
 	for _, name := range []string{"tcp", "quic", "unix", "shm", "vendor"} {
-		c.Endpoints = append(c.Endpoints, Endpoint{name, strings.Repeat("a", 120)})
+		c.Endpoints = append(c.Endpoints, TransportAddress{name, strings.Repeat("a", 120)})
 	}
 	if _, err := c.AppendText(nil); err != nil {
 		t.Errorf("five transports with paths do not fit: %v", err)

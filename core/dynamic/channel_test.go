@@ -34,7 +34,7 @@ func TestChannelBytes(t *testing.T) {
 func channelGreeting(dialler, acceptor *Token) (dialled, accepted error) {
 	hello := Hello{Src: 2, Dst: 1, ResumableID: dialler.ChannelResumableID(), Resumes: true, Hosts: true}
 	d := NewDialler(*dialler, nonceD, hello)
-	a := NewAcceptor(func(name World, of Purpose) (Token, bool) {
+	a := NewAcceptor(func(name WorldID, of Purpose) (Token, bool) {
 		return *acceptor, of == OfChannel && name == acceptor.World()
 	}, nonceA)
 	for range 2 {
@@ -88,7 +88,7 @@ func TestProofIsForOneChannel(t *testing.T) {
 func TestReplayedProof(t *testing.T) {
 	a, b := channelEnds()
 	token := testToken.Channel(a, b)
-	keys := func(name World, of Purpose) (Token, bool) { return token, of == OfChannel && name == token.World() }
+	keys := func(name WorldID, of Purpose) (Token, bool) { return token, of == OfChannel && name == token.World() }
 	hello := Hello{Src: 2, Dst: 1, ResumableID: token.ChannelResumableID(), Resumes: true, Hosts: true}
 	first := NewAcceptor(keys, nonceA)
 	recorded, _, proof := upToJudgement(t, NewDialler(token, nonceD, hello), first, 1000)
@@ -110,7 +110,7 @@ func TestAttackerWhoAccepts(t *testing.T) {
 	a, b := channelEnds()
 	token, guess := testToken.Channel(a, b), otherToken.Channel(a, b)
 	d := NewDialler(token, nonceD, Hello{Src: 2, Dst: 1, ResumableID: token.ChannelResumableID(), Resumes: true, Hosts: true})
-	x := NewAcceptor(func(World, Purpose) (Token, bool) { return guess, true }, nonceA)
+	x := NewAcceptor(func(WorldID, Purpose) (Token, bool) { return guess, true }, nonceA)
 	_, _ = x.Input(d.Output())
 	_, _ = d.Input(x.Output())
 	said := x.transcript

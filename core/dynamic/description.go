@@ -23,7 +23,7 @@ var ErrDescription = errors.New("malformed description of a world")
 // between the worlds may serve as the peer communicator of another one that has the rest (MPI-4.1,
 // 7.6.2).
 type Description struct {
-	World  World
+	World  WorldID
 	Secret Token // result of Meeting of the job's token
 	Limits Limits
 	Groups []Group
@@ -90,7 +90,7 @@ func (l *Limits) check() error {
 const (
 	flagCheck       = 1
 	flagSurvive     = 2
-	descriptionHead = 4 + WorldSize + TokenSize + 8*4
+	descriptionHead = 4 + WorldIDSize + TokenSize + 8*4
 	groupHead       = 4 + 4 + 2
 )
 

@@ -11,7 +11,7 @@ import (
 func sampleDescription() *Description {
 	c := sampleCard()
 	return &Description{
-		World: World{1, 15: 2}, Secret: Token{3, 31: 4},
+		World: WorldID{1, 15: 2}, Secret: Token{3, 31: 4},
 		Limits: Limits{DataLen: 1 << 18, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: -1, MaxLinear: 4, Check: true},
 		Groups: []Group{{3, 0, c}, {1 << 20, 1, BusinessCard{Version: CardVersion}}, {1, 0, c}},
 	}

@@ -346,7 +346,7 @@ type directPair[K comparable] struct {
 	x K
 }
 
-func (t *directPair[K]) wanted() bool             { return t.t.Phase(t.x) == Dialling }
+func (t *directPair[K]) wanted() bool             { return t.t.State(t.x) == Dialling }
 func (t *directPair[K]) lost() bool               { return t.t.LostTie(t.x) }
 func (t *directPair[K]) overdue() bool            { return t.t.Overdue(t.x) }
 func (t *directPair[K]) made() (used, later bool) { return t.t.Made(t.x), false }
@@ -357,7 +357,7 @@ func (t *directPair[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
 // other end by then, both procs have agreed to close that one.
 type worldPair[K comparable] struct{ directPair[K] }
 
-func (t *worldPair[K]) made() (used, later bool) { return t.t.Use(t.x), true }
+func (t *worldPair[K]) made() (used, later bool) { return t.t.UsedByPeer(t.x), true }
 func (t *worldPair[K]) gaveUp() bool             { return t.t.Fail(t.x) }
 
 type onDemandPair[K comparable] struct{ directPair[K] }

@@ -66,8 +66,8 @@ func TestDialPlanTriesCandidatesInOrder(t *testing.T) {
 	if !slices.Equal(p.dials, []int{0, 1, 1, 1, 1, 1, 2}) || !slices.Equal(p.slept, retries[:]) {
 		t.Errorf("dials %v with pauses %v", p.dials, p.slept)
 	}
-	if p.step.Action != GiveUp || len(p.s.FailedCandidates()) != 3 || pairs.Phase(1) != Refused {
-		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.FailedCandidates()), pairs.Phase(1))
+	if p.step.Action != GiveUp || len(p.s.FailedCandidates()) != 3 || pairs.State(1) != Refused {
+		t.Errorf("it ends with %+v, %d ways and phase %v", p.step, len(p.s.FailedCandidates()), pairs.State(1))
 	}
 }
 
@@ -77,8 +77,8 @@ func TestDialPlanYields(t *testing.T) {
 	pairs := wanting()
 	p := play(DirectLinkPlan(2, pairs, 1, 0))
 	p.answer(t, verdict(TieLost))
-	if p.step.Wait != YieldTime || pairs.Phase(1) != Yielding {
-		t.Fatalf("it does %+v in phase %v", p.step, pairs.Phase(1))
+	if p.step.Wait != YieldTime || pairs.State(1) != Yielding {
+		t.Fatalf("it does %+v in phase %v", p.step, pairs.State(1))
 	}
 	p.answer(t, verdict(TieLost))
 	if !slices.Equal(p.dials, []int{0, 0}) {
@@ -204,14 +204,14 @@ func TestDialPlanBetweenWorlds(t *testing.T) {
 		t.Fatalf("it wants %+v while the proc has another link", p.step)
 	}
 	pairs.Drop(1)
-	if p.sleep(); p.step.Action != KeepLink || pairs.Phase(1) != Linked {
-		t.Errorf("it wants %+v in phase %v", p.step, pairs.Phase(1))
+	if p.sleep(); p.step.Action != KeepLink || pairs.State(1) != Linked {
+		t.Errorf("it wants %+v in phase %v", p.step, pairs.State(1))
 	}
 
 	pairs = wanting()
 	p = play(WorldLinkPlan(2, pairs, 1))
-	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || pairs.Phase(1) != Unlinked {
-		t.Errorf("it wants %+v in phase %v", p.step, pairs.Phase(1))
+	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || pairs.State(1) != Unlinked {
+		t.Errorf("it wants %+v in phase %v", p.step, pairs.State(1))
 	}
 	p = play(ConnectPlan(2))
 	if p.answer(t, verdict(TieLost)); p.step.Action != GiveUp || p.step.Verdict != TieLost {

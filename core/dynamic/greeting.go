@@ -82,11 +82,11 @@ type Hello struct {
 	// Connect is true if the link is for MPI_Comm_connect at a port (MPI-4.1, 11.9.3). Port takes
 	// the place of the job; Src and Dst have no meaning.
 	Connect bool
-	Port    World
+	Port    WorldID
 
 	// World, if not zero, means that the link is for a proc of another world. It is the dialler's
 	// world, in which Src is a rank.
-	World World
+	World WorldID
 }
 
 // Purpose is what a token gives access to. An acceptor may have another token for each: see [Keys].
@@ -123,7 +123,7 @@ func (h *Hello) String() string {
 		return fmt.Sprintf("spawn request from host %d to host %d", h.Src, h.Dst)
 	case h.Spare:
 		return fmt.Sprintf("offer of a spare site to host %d", h.Dst)
-	case h.World != World{}:
+	case h.World != WorldID{}:
 		return fmt.Sprintf("link from %v to rank %d", WorldProc{h.World, h.Src}, h.Dst)
 	case h.Hosts:
 		return fmt.Sprintf("channel from host %d to host %d", h.Src, h.Dst)
@@ -147,7 +147,7 @@ func (h *Hello) kind() kind {
 		return kindSpare
 	case h.Connect:
 		return kindConnect
-	case h.World != World{}:
+	case h.World != WorldID{}:
 		return kindMeet
 	case h.ResumableID == ResumableID{}:
 		return kindHello
@@ -180,7 +180,7 @@ func helloSizeOf(k kind) int {
 	case kindResumable, kindAgain, kindHosts:
 		return helloSize + ResumableIDSize
 	case kindMeet:
-		return helloSize + WorldSize
+		return helloSize + WorldIDSize
 	case kindLost:
 		return lostSize
 	default: // not the start of a greeting

@@ -446,11 +446,11 @@ func FuzzDialler(f *testing.F) {
 }
 
 // anyPurpose has the test's token for everything.
-func anyPurpose(name World, _ Purpose) (Token, bool) { return testToken, testToken.World() == name }
+func anyPurpose(name WorldID, _ Purpose) (Token, bool) { return testToken, testToken.World() == name }
 
 // keysOf has each token for one purpose only.
 func keysOf(job, port, world, channel Token) Keys {
-	return func(name World, of Purpose) (Token, bool) {
+	return func(name WorldID, of Purpose) (Token, bool) {
 		t := map[Purpose]Token{OfJob: job, OfPort: port, OfWorld: world, OfChannel: channel}[of]
 		return t, t.World() == name
 	}
@@ -472,15 +472,15 @@ func TestGreetingPurposes(t *testing.T) {
 		{job, Hello{Src: 1, Dst: 2, Status: true}, Accepted},
 		{job.Meeting(), Hello{Src: 1, Dst: 2, Status: true}, WrongJob},
 		{job, Hello{Connect: true}, ClosedPort},
-		{job, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
+		{job, Hello{Src: 1, Dst: 2, World: WorldID{9}}, WrongJob},
 		{port, Hello{Connect: true, Port: port.World()}, Accepted},
 		{port, Hello{Src: 1, Dst: 2}, WrongJob},
-		{port, Hello{Src: 1, Dst: 2, World: World{9}}, WrongJob},
-		{job.Meeting(), Hello{Src: 2, Dst: 2, World: World{9}}, Accepted},
+		{port, Hello{Src: 1, Dst: 2, World: WorldID{9}}, WrongJob},
+		{job.Meeting(), Hello{Src: 2, Dst: 2, World: WorldID{9}}, Accepted},
 		{job.Meeting(), Hello{Src: 1, Dst: 2}, WrongJob},
 		{job.Meeting(), Hello{Src: 1, Dst: 2, Probe: true}, WrongJob},
 		{job.Meeting(), Hello{Connect: true}, ClosedPort},
-		{job.Meeting(), Hello{Src: -1, Dst: 2, World: World{9}}, UnknownRank},
+		{job.Meeting(), Hello{Src: -1, Dst: 2, World: WorldID{9}}, UnknownRank},
 		{channel, hosts, Accepted},
 		{channel, Hello{Src: 1, Dst: 2}, WrongJob},
 		{channel, Hello{Src: 1, Dst: 2, ResumableID: ResumableID{1}, Resumes: true}, WrongJob},

@@ -5,14 +5,14 @@ import (
 	"maps"
 )
 
-// Phase is the state of the link between a proc of a node and another proc.
-type Phase uint8
+// PairState is the state of the link between a proc of a node and another proc.
+type PairState uint8
 
-// The phases.
+// The states.
 const (
-	Unlinked Phase = iota
-	Dialling       // this node dials
-	Yielding       // this node dialled, but waits for the link of the other end, which is prior
+	Unlinked PairState = iota
+	Dialling           // this node dials
+	Yielding           // this node dialled, but waits for the link of the other end, which is prior
 	Linked
 	Refused // given up for good: the pair's packets go by the agents
 )
@@ -20,16 +20,16 @@ const (
 // PairLinks decide which link a pair of procs has, for one of their nodes. Both ends may dial at
 // the same time: then the link of the prior end is used, which both ends know, and the other end
 // waits for it. K identifies a pair: a proc of the node and another one. The zero value is ready.
-type PairLinks[K comparable] struct{ phases map[K]Phase }
+type PairLinks[K comparable] struct{ states map[K]PairState }
 
-// Phase returns the phase of a pair, Unlinked for a pair that was never asked for.
-func (t *PairLinks[K]) Phase(x K) Phase { return t.phases[x] }
+// State returns the state of a pair, Unlinked for a pair that was never asked for.
+func (t *PairLinks[K]) State(x K) PairState { return t.states[x] }
 
 // All yields the pairs that are not Unlinked, in any order.
-func (t *PairLinks[K]) All() iter.Seq2[K, Phase] { return maps.All(t.phases) }
+func (t *PairLinks[K]) All() iter.Seq2[K, PairState] { return maps.All(t.states) }
 
 // Len returns the number of pairs that are not Unlinked.
-func (t *PairLinks[K]) Len() int { return len(t.phases) }
+func (t *PairLinks[K]) Len() int { return len(t.states) }
 
 // Request is called for a proc that asks for a link. It returns true if the node has to dial, and
 // false if there is a link, or one is being made, or was refused.
@@ -39,10 +39,10 @@ func (t *PairLinks[K]) Request(x K) bool { return t.move(x, Dialling, Unlinked) 
 // used instead.
 func (t *PairLinks[K]) Made(x K) bool { return t.move(x, Linked, Dialling) }
 
-// Use records that the link which was dialled is made, and that the other end uses it already. It
-// returns false if the pair still has its last link, which both ends are about to close; then call
-// it again later.
-func (t *PairLinks[K]) Use(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
+// UsedByPeer records that the link which was dialled is made, and that the other end uses it
+// already. It returns false if the pair still has its last link, which both ends are about to
+// close; then call it again later.
+func (t *PairLinks[K]) UsedByPeer(x K) bool { return t.move(x, Linked, Dialling, Yielding, Unlinked) }
 
 // LostTie records that the other end dials too, and is prior. It returns true if the caller has to
 // wait for that end's link, and to call Overdue after the wait; false if the link has come.
@@ -64,39 +64,39 @@ func (t *PairLinks[K]) Fail(x K) bool { return t.move(x, Unlinked, Dialling) }
 func (t *PairLinks[K]) Drop(x K) bool { return t.move(x, Unlinked, Linked) }
 
 // Forget removes a pair of which one proc has ended.
-func (t *PairLinks[K]) Forget(x K) { delete(t.phases, x) }
+func (t *PairLinks[K]) Forget(x K) { delete(t.states, x) }
 
 // Arrive returns the verdict about a link that the other end has made: Accepted, TieLost,
 // StillLinked if the pair has one, or NotAllowed after GiveUp. Both procs of a pair send by the
 // link or both by the agents: if only one proc used the link, the end of the link could overtake
 // its packets, and the other proc would take it for the end of its peer.
 func (t *PairLinks[K]) Arrive(x K, prior bool) Verdict {
-	free := []Phase{Unlinked, Yielding}
+	free := []PairState{Unlinked, Yielding}
 	if prior {
 		free = append(free, Dialling)
 	}
 	switch {
 	case t.move(x, Linked, free...):
 		return Accepted
-	case t.phases[x] == Refused:
+	case t.states[x] == Refused:
 		return NotAllowed
-	case t.phases[x] == Linked:
+	case t.states[x] == Linked:
 		return StillLinked
 	}
 	return TieLost
 }
 
-// move changes a pair's phase to to if it is one of from, and reports whether it was.
-func (t *PairLinks[K]) move(x K, to Phase, from ...Phase) bool {
+// move changes a pair's state to to if it is one of from, and reports whether it was.
+func (t *PairLinks[K]) move(x K, to PairState, from ...PairState) bool {
 	for _, f := range from {
-		if t.phases[x] != f {
+		if t.states[x] != f {
 			continue
 		}
-		if t.phases == nil {
-			t.phases = make(map[K]Phase)
+		if t.states == nil {
+			t.states = make(map[K]PairState)
 		}
-		if t.phases[x] = to; to == Unlinked {
-			delete(t.phases, x)
+		if t.states[x] = to; to == Unlinked {
+			delete(t.states, x)
 		}
 		return true
 	}

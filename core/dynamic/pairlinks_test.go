@@ -22,10 +22,10 @@ func TestTies(t *testing.T) {
 		return func(_, b *PairLinks[int]) bool { return f(b, 1) == want }
 	}
 	want, made, lost, overdue := (*PairLinks[int]).Request, (*PairLinks[int]).Made, (*PairLinks[int]).LostTie, (*PairLinks[int]).Overdue
-	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).Use
+	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).UsedByPeer
 	for name, c := range map[string]struct {
 		steps []step
-		a, b  Phase
+		a, b  PairState
 	}{
 		"one dials": {[]step{one(want, true), one(want, false), arrives(true, true, is(Accepted)), one(made, true), two(want, false)}, Linked, Linked},
 		"both dial, the prior one is first": {[]step{
@@ -53,11 +53,11 @@ func TestTies(t *testing.T) {
 		var a, b PairLinks[int]
 		for i, s := range c.steps {
 			if !s(&a, &b) {
-				t.Errorf("%s: step %d: the nodes are at %d and %d", name, i+1, a.Phase(1), b.Phase(1))
+				t.Errorf("%s: step %d: the nodes are at %d and %d", name, i+1, a.State(1), b.State(1))
 			}
 		}
-		if a.Phase(1) != c.a || b.Phase(1) != c.b {
-			t.Errorf("%s: the nodes end at %d and %d, want %d and %d", name, a.Phase(1), b.Phase(1), c.a, c.b)
+		if a.State(1) != c.a || b.State(1) != c.b {
+			t.Errorf("%s: the nodes end at %d and %d, want %d and %d", name, a.State(1), b.State(1), c.a, c.b)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Port struct {
 
 // Name returns the name of the port's key, by which its node finds the key. It does not reveal the
 // key.
-func (p *Port) Name() World { return p.Key.World() }
+func (p *Port) Name() WorldID { return p.Key.World() }
 
 // AppendText appends the port's name: one word of letters, digits and . _ : / = , @ - + %,
 // so that it can be given to a shell, a file or another program as it is.

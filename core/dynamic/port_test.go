@@ -9,7 +9,7 @@ import (
 )
 
 func samplePort() Port {
-	return Port{Key: Token{0xab, 31: 0xcd}, Opener: WorldProc{World{1, 15: 2}, 7}, Card: sampleCard()}
+	return Port{Key: Token{0xab, 31: 0xcd}, Opener: WorldProc{WorldID{1, 15: 2}, 7}, Card: sampleCard()}
 }
 
 func portName(t testing.TB, p *Port) string {
@@ -38,7 +38,7 @@ func TestPortName(t *testing.T) {
 // TestPortNameIsOneWord: whatever is on the card.
 func TestPortNameIsOneWord(t *testing.T) {
 	p := samplePort()
-	p.Card.Endpoints = []Endpoint{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
+	p.Card.Endpoints = []TransportAddress{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
 	name := portName(t, &p)
 	if i := strings.IndexFunc(name, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:/=,@-+%", r))
@@ -56,7 +56,7 @@ func TestPortNameFits(t *testing.T) {
 	p := samplePort()
 	p.Card.Endpoints = nil
 	for i := range MaxEndpoints {
-		p.Card.Endpoints = append(p.Card.Endpoints, Endpoint{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
+		p.Card.Endpoints = append(p.Card.Endpoints, TransportAddress{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
 	}
 	name := portName(t, &p)
 	back, err := ParsePort(name)
@@ -67,7 +67,7 @@ func TestPortNameFits(t *testing.T) {
 }
 
 func TestPortNameNobodyCanReach(t *testing.T) {
-	for what, endpoints := range map[string][]Endpoint{
+	for what, endpoints := range map[string][]TransportAddress{
 		"none":     nil,
 		"too long": {{"tcp", strings.Repeat("h", MaxPortName)}},
 	} {
@@ -78,7 +78,7 @@ func TestPortNameNobodyCanReach(t *testing.T) {
 		}
 	}
 	p := samplePort()
-	p.Card.Endpoints = []Endpoint{{"No Name", "a"}}
+	p.Card.Endpoints = []TransportAddress{{"No Name", "a"}}
 	if _, err := p.AppendText(nil); !errors.Is(err, ErrCard) {
 		t.Errorf("malformed: %v", err)
 	}

@@ -39,7 +39,7 @@ type Ports[O comparable, C any] struct {
 	// that none ever is.
 	ConnClosed func(C) bool
 
-	open  map[World]*openPort[O, C]
+	open  map[WorldID]*openPort[O, C]
 	steps []PortStep[O, C]
 }
 
@@ -79,7 +79,7 @@ func (p *Ports[O, C]) Len() int { return len(p.open) }
 
 // Key returns the key that a connection to the port must prove; open is false if there is no such
 // port.
-func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
+func (p *Ports[O, C]) Key(name WorldID) (key Token, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.key, true
 	}
@@ -87,7 +87,7 @@ func (p *Ports[O, C]) Key(name World) (key Token, open bool) {
 }
 
 // Owner returns the proc that has opened the port; open is false if there is no such port.
-func (p *Ports[O, C]) Owner(name World) (owner O, open bool) {
+func (p *Ports[O, C]) Owner(name WorldID) (owner O, open bool) {
 	if x := p.open[name]; x != nil {
 		return x.owner, true
 	}
@@ -117,7 +117,7 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 		x.until = now.Add(lifetime)
 	}
 	if p.open == nil {
-		p.open = make(map[World]*openPort[O, C])
+		p.open = make(map[WorldID]*openPort[O, C])
 	}
 	p.open[key.World()] = x
 	return nil
@@ -125,7 +125,7 @@ func (p *Ports[O, C]) Open(now time.Time, owner O, key Token, backlog int, lifet
 
 // Reserve reserves a place for a connection that is greeting, until Admit or Release. The verdict
 // is Accepted, ClosedPort or PortFull.
-func (p *Ports[O, C]) Reserve(name World) Verdict {
+func (p *Ports[O, C]) Reserve(name WorldID) Verdict {
 	x := p.open[name]
 	if x == nil {
 		return ClosedPort
@@ -141,7 +141,7 @@ func (p *Ports[O, C]) Reserve(name World) Verdict {
 }
 
 // Release frees the place of a connection whose greeting failed.
-func (p *Ports[O, C]) Release(name World) {
+func (p *Ports[O, C]) Release(name WorldID) {
 	if x := p.open[name]; x != nil {
 		x.held--
 	}
@@ -150,7 +150,7 @@ func (p *Ports[O, C]) Release(name World) {
 // Admit admits a connection for which Reserve has reserved a place: it goes to an accept, or waits
 // for one, or is dropped because the port was closed in the meantime; Next returns which. taken is
 // true if an accept gets it.
-func (p *Ports[O, C]) Admit(name World, c C) (taken bool) {
+func (p *Ports[O, C]) Admit(name WorldID, c C) (taken bool) {
 	x := p.open[name]
 	if x == nil {
 		p.steps = append(p.steps, PortStep[O, C]{Conn: c, Drop: true})
@@ -228,7 +228,7 @@ func (p *Ports[O, C]) CloseAllOf(owner O) {
 
 // Break records that no process will connect to the port, and why. Accepts that wait end with that
 // error, and so do later ones.
-func (p *Ports[O, C]) Break(owner O, name World, why error) {
+func (p *Ports[O, C]) Break(owner O, name WorldID, why error) {
 	x := p.open[name]
 	if x == nil || x.owner != owner {
 		return
@@ -260,8 +260,8 @@ func (p *Ports[O, C]) Tick(now time.Time) {
 }
 
 // names returns the names of the open ports in order, so that equal inputs give equal steps.
-func (p *Ports[O, C]) names() []World {
-	return slices.SortedFunc(maps.Keys(p.open), func(v, w World) int { return bytes.Compare(v[:], w[:]) })
+func (p *Ports[O, C]) names() []WorldID {
+	return slices.SortedFunc(maps.Keys(p.open), func(v, w WorldID) int { return bytes.Compare(v[:], w[:]) })
 }
 
 func (p *Ports[O, C]) of(owner O, key Token) *openPort[O, C] {

@@ -40,7 +40,7 @@ func (s *ResumableLinks[K]) Add(x K, id ResumableID, dialled bool) *ResumableLin
 // and ask to resume it. Add or Remove follows. It returns nil if the other end's link has come
 // first.
 func (s *ResumableLinks[K]) Begin(x K, id ResumableID, pairs *PairLinks[K]) *ResumableLink {
-	if pairs.Phase(x) != Dialling {
+	if pairs.State(x) != Dialling {
 		return nil
 	}
 	state := s.Add(x, id, true)

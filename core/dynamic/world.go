@@ -11,21 +11,21 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// WorldSize is the size in bytes of a world's name. It is the size of a host ID of IMPI (IMPI ch.2,
-// Proc labels), whose place it takes in packets.
-const WorldSize = jobIDSize
+// WorldIDSize is the size in bytes of a world's name. It is the size of a host ID of IMPI (IMPI
+// ch.2, Proc labels), whose place it takes in packets.
+const WorldIDSize = jobIDSize
 
-// World is the name of the procs that were started together and share one MPI_COMM_WORLD (MPI-4.1,
-// 11.2). It is derived from the token of their job, but does not reveal it. All procs of a job know
-// it, and no two jobs have the same.
-type World [WorldSize]byte
+// WorldID is the name of the procs that were started together and share one MPI_COMM_WORLD
+// (MPI-4.1, 11.2). It is derived from the token of their job, but does not reveal it. All procs of
+// a job know it, and no two jobs have the same.
+type WorldID [WorldIDSize]byte
 
 // String returns the name in hexadecimal digits.
-func (w World) String() string { return hex.EncodeToString(w[:]) }
+func (w WorldID) String() string { return hex.EncodeToString(w[:]) }
 
 // World returns the name of the world of the job that has this token, or of the port that has this
 // key.
-func (t *Token) World() World { return jobID(t) }
+func (t *Token) World() WorldID { return jobID(t) }
 
 // Meeting derives the secret that this world sends to other worlds when they connect. With it their
 // procs can make links to procs of this world, and nothing else.
@@ -38,7 +38,7 @@ func (t *Token) Meeting() (secret Token) {
 
 // WorldProc names a proc uniquely among all jobs: its world, and its rank there.
 type WorldProc struct {
-	World World
+	World WorldID
 	Rank  wire.WorldRank
 }
 

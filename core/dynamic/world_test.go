@@ -22,7 +22,7 @@ func TestWorldNamesDiffer(t *testing.T) {
 }
 
 func TestMemberOrder(t *testing.T) {
-	low, high := World{1}, World{2}
+	low, high := WorldID{1}, WorldID{2}
 	members := []WorldProc{{high, 0}, {low, 7}, {high, -1}, {low, 2}}
 	slices.SortFunc(members, WorldProc.Compare)
 	want := []WorldProc{{low, 2}, {low, 7}, {high, -1}, {high, 0}}
@@ -33,7 +33,7 @@ func TestMemberOrder(t *testing.T) {
 
 // TestMemberIdentity: procs of two jobs with the same ranks differ on the wire.
 func TestMemberIdentity(t *testing.T) {
-	a, b := WorldProc{World{15: 9}, 3}, WorldProc{World{15: 8}, 3}
+	a, b := WorldProc{WorldID{15: 9}, 3}, WorldProc{WorldID{15: 8}, 3}
 	if a.Identity() == b.Identity() || a.Identity().PID != 3 || a.Identity().Host[15] != 9 {
 		t.Errorf("%v %v", a.Identity(), b.Identity())
 	}

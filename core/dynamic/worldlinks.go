@@ -36,7 +36,7 @@ func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
 
 // SetLink records that the proc gets a link. It has no effect if the link was closed since.
 func (s *WorldLinks[A, L]) SetLink(x WorldPair, l L) {
-	if s.Pairs.Phase(x) != Linked {
+	if s.Pairs.State(x) != Linked {
 		return
 	}
 	if s.given == nil {

@@ -4,8 +4,8 @@ import "testing"
 
 // TestWorldLinks has a proc with name 5 in its world, and others below and above it.
 func TestWorldLinks(t *testing.T) {
-	own := WorldProc{World: World{5}}
-	low, high := WorldPair{own, WorldProc{World: World{1}}}, WorldPair{own, WorldProc{World: World{9}}}
+	own := WorldProc{World: WorldID{5}}
+	low, high := WorldPair{own, WorldProc{World: WorldID{1}}}, WorldPair{own, WorldProc{World: WorldID{9}}}
 	type links = WorldLinks[string, string]
 	ask := func(x WorldPair, dial bool) func(*links) bool {
 		return func(s *links) bool { return s.Ask(x, "secret") == dial }

@@ -72,7 +72,7 @@ func (e *Ending) ProcEnded(now time.Time, p Proc, x Exit) (late *Failure) {
 	switch f := p.ended(x); {
 	case f == nil:
 		return nil
-	case p.Phase == Finished:
+	case p.State == Finished:
 		return e.noteLate(f)
 	default:
 		e.Fail(now, f)
@@ -84,7 +84,7 @@ func (e *Ending) ProcEnded(now time.Time, p Proc, x Exit) (late *Failure) {
 // after the proc's Finalize ends the job too, unless the job is over before.
 func (e *Ending) ProcAborted(now time.Time, p Proc, code int, reason string) (late *Failure) {
 	f := p.aborted(code, reason, now)
-	if p.Phase == Finished {
+	if p.State == Finished {
 		late = e.noteLate(f)
 	}
 	e.Fail(now, f)

@@ -85,7 +85,7 @@ func TestCloseDecides(t *testing.T) {
 // by nothing else.
 func TestFailuresAfterFinalize(t *testing.T) {
 	var e Ending
-	p := Proc{Name: "rank 1", Number: 1, Phase: Finished}
+	p := Proc{Name: "rank 1", Number: 1, State: Finished}
 	if late := e.ProcEnded(begin, p, Exit{Text: "exited with status 0"}); late != nil {
 		t.Errorf("a proc that ended in order: %v", late)
 	}
@@ -117,7 +117,7 @@ func TestFailuresAfterFinalize(t *testing.T) {
 // An abort after Finalize ends the job, and is not lost if the job is over before that.
 func TestAbortAfterFinalize(t *testing.T) {
 	var e Ending
-	late := e.ProcAborted(begin, Proc{Name: "rank 0", Phase: Finished}, 3, "why")
+	late := e.ProcAborted(begin, Proc{Name: "rank 0", State: Finished}, 3, "why")
 	at, waits := e.Deadline()
 	if late == nil || late.Text != "rank 0 called MPI Abort with code 3: why" || !waits || at != begin.Add(Died.HoldTime()) {
 		t.Errorf("%v, until %v %v", late, at, waits)
@@ -126,7 +126,7 @@ func TestAbortAfterFinalize(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	var ended Ending
-	late = ended.ProcAborted(begin, Proc{Name: "rank 0", Phase: Finished}, 3, "why")
+	late = ended.ProcAborted(begin, Proc{Name: "rank 0", State: Finished}, 3, "why")
 	ended.Close()
 	if o := ended.Conclude(late); o != (Outcome{late, false}) {
 		t.Errorf("an abort that has ended the job: %+v", o)

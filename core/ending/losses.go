@@ -49,9 +49,9 @@ func (l *Losses) HasHostOf(r wire.WorldRank) bool {
 // All returns the losses, in the order in which they became known.
 func (l *Losses) All() []wire.Lost { return l.all }
 
-// WithContinuation appends to the text of a loss of some procs that the job continued, and how many
+// ContinuedText appends to the text of a loss of some procs that the job continued, and how many
 // procs were lost in all.
-func WithContinuation(text string, lost, of int) string {
+func ContinuedText(text string, lost, of int) string {
 	if lost <= of {
 		return text + "; the job went on without it"
 	}
@@ -65,7 +65,7 @@ func (l *Losses) Failure() *Failure {
 		return nil
 	}
 	first := l.all[0]
-	f := &Failure{Text: WithContinuation(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Precedence: Died, Lost: l.procs}
+	f := &Failure{Text: ContinuedText(first.Text, l.procs, int(first.Last-first.First)+1), Status: int(first.Status), Precedence: Died, Lost: l.procs}
 	f.Status = cmp.Or(f.Status, StatusRemote)
 	return f
 }

@@ -44,7 +44,7 @@ func TestLosses(t *testing.T) {
 // A proc that is lost does not end the job, which fails by it if by nothing else.
 func TestProcLost(t *testing.T) {
 	var e Ending
-	p := Proc{Name: "rank 1", Number: 1, Phase: InMPI}
+	p := Proc{Name: "rank 1", Number: 1, State: InMPI}
 	f := e.ProcLost(p, Exit{Text: "was killed by SIGKILL", Status: 137})
 	if _, waits := e.Deadline(); f == nil || waits || e.FirstLate() != f {
 		t.Errorf("%v", f)

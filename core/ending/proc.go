@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Phase is the stage of a proc's life that it has reached.
-type Phase int32
+// ProcState is the stage of a proc's life that it has reached.
+type ProcState int32
 
-// The phases in their order.
+// The states in their order.
 const (
-	Starting Phase = iota // until its hello
-	Greeted               // it waits in Init
-	InMPI                 // it runs between Init and Finalize
-	Finished              // it has passed Finalize
+	Starting ProcState = iota // until its hello
+	Greeted                   // it waits in Init
+	InMPI                     // it runs between Init and Finalize
+	Finished                  // it has passed Finalize
 )
 
 // Proc describes a proc at its end, as its node sees it.
 type Proc struct {
 	Name    string // name in messages
 	Number  int    // number at its site
-	Phase   Phase
+	State   ProcState
 	Loss    string // earlier event, such as "it had lost its link to rank 2"; empty: none
 	Aborted bool   // it has called MPI_Abort, and ProcAborted was called
 }
@@ -38,14 +38,14 @@ type Exit struct {
 func (p *Proc) ended(x Exit) *Failure {
 	text := p.Name + " " + x.Text
 	switch inOrder := x.Status == 0 || x.Unseen; {
-	case p.Aborted, p.Phase == Finished && inOrder:
+	case p.Aborted, p.State == Finished && inOrder:
 		return nil
-	case p.Phase == Starting:
+	case p.State == Starting:
 		text += " before it called MPI Init"
 		if inOrder {
 			text += ": was the program compiled by impicc? It seems to use another MPI, or none"
 		}
-	case p.Phase != Finished && inOrder:
+	case p.State != Finished && inOrder:
 		text += " without MPI Finalize"
 	}
 	return p.failure(text, x.Status, x.At)

@@ -15,11 +15,11 @@ import (
 // TestWhoIsToBlame: of two reports of one node, in any order, which one is told.
 func TestWhoIsToBlame(t *testing.T) {
 	proc := func(text string, after time.Duration, loss string) *Failure {
-		p := Proc{Name: "rank 3", Phase: InMPI, Loss: loss}
+		p := Proc{Name: "rank 3", State: InMPI, Loss: loss}
 		return p.ended(Exit{Text: text, Status: 3, At: begin.Add(after)})
 	}
 	abort := func(after time.Duration, loss string) *Failure {
-		p := Proc{Name: "rank 3 on site alpha", Phase: InMPI, Loss: loss}
+		p := Proc{Name: "rank 3 on site alpha", State: InMPI, Loss: loss}
 		return p.aborted(58, "", begin.Add(after))
 	}
 	const segv, exit = "was killed by SIGSEGV", "exited with status 3"
@@ -57,12 +57,12 @@ func TestWhoIsToBlame(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	proc := func(phase Phase, text string, status int) *Failure {
-		p := Proc{Name: "rank 3", Phase: phase}
+	proc := func(phase ProcState, text string, status int) *Failure {
+		p := Proc{Name: "rank 3", State: phase}
 		return p.ended(Exit{Text: text, Status: status})
 	}
 	abort := func(code int, reason string) *Failure {
-		p := Proc{Name: "rank 3", Phase: InMPI}
+		p := Proc{Name: "rank 3", State: InMPI}
 		return p.aborted(code, reason, begin)
 	}
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%q %d, want %q %d", c.f.Text, c.f.Status, c.text, c.status)
 		}
 	}
-	p := Proc{Name: "rank 3", Phase: InMPI, Aborted: true}
+	p := Proc{Name: "rank 3", State: InMPI, Aborted: true}
 	if f := p.unlinked("rank 2", "it is broken"); f.Text != "rank 3 has lost its link to rank 2: it is broken" || f.Status != StatusNode {
 		t.Errorf("%q %d", f.Text, f.Status)
 	}

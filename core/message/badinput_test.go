@@ -115,7 +115,7 @@ func TestGoodStream(t *testing.T) {
 	if err := hit(t, e, 1, stream(), 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	if c := e.Counters(); c != (Counters{StrayCancelNos: 1, UnknownDestReq: 1}) {
+	if c := e.Counters(); c != (Counts{StrayCancelNos: 1, UnknownDestReq: 1}) {
 		t.Errorf("the stream does not fit the victim: %+v", c)
 	}
 }

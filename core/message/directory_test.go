@@ -59,7 +59,7 @@ func TestEnginesShareADirectory(t *testing.T) {
 		}
 	}
 	for i := range e {
-		w := World{Host: wire.HostID{byte(i + 1)}, Size: i + 1, MaxData: 1, AckMark: 1, HiWater: 1}
+		w := ConnectedWorld{Host: wire.HostID{byte(i + 1)}, Size: i + 1, MaxData: 1, AckMark: 1, HiWater: 1}
 		if p, err := e[i].AddWorld(w); err != nil || p != 2 || e[i].Peers() != 3+i || d.Len() != 2 {
 			t.Errorf("added as peer %d of %d: %v", p, e[i].Peers(), err)
 		}

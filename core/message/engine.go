@@ -83,7 +83,7 @@ type linkTable struct {
 	operations
 	links    []*linkState // attached links, by LinkID; nil: not attached
 	unrouted fifo[*peer]
-	counters Counters
+	counters Counts
 	in       wire.Packet // the packet that is being handled
 }
 
@@ -112,8 +112,8 @@ type reader struct {
 	sender
 }
 
-// Counters count unusual but harmless actions of peers.
-type Counters struct {
+// Counts count unusual but harmless actions of peers.
+type Counts struct {
 	StraySyncAcks  uint64 // SYNCACKs that no send waits for
 	StrayCancelNos uint64 // CANCELNOs that no cancel waits for
 	ShortPackets   uint64 // packets that could have carried more of their message

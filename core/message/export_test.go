@@ -10,7 +10,7 @@ func (e *procs) Peers() int { return int(e.next) }
 func (e *linkTable) Finished(l LinkID) bool { return e.link(l).fini }
 
 // Counters returns the counts since New.
-func (e *linkTable) Counters() Counters { return e.counters }
+func (e *linkTable) Counters() Counts { return e.counters }
 
 // Kept returns how many bytes unexpected messages of others take here, as allowances count
 // them.

@@ -17,7 +17,7 @@ func (e *sender) Send(to Peer, env Envelope, mode Mode, data []byte, count int64
 	r.peer, r.env, r.mode = p, env, mode
 	r.data, r.total = data, int64(len(data))
 	r.count, r.dtype = count, dtype
-	e.launch(r)
+	e.beginSend(r)
 	return r
 }
 
@@ -28,12 +28,12 @@ func (e *sender) SendFrom(to Peer, env Envelope, mode Mode, src Source, size, co
 	r.peer, r.env, r.mode = e.peer(to), env, mode
 	r.scattered, r.total = e.newScattered(scattered{source: src}), size
 	r.count, r.dtype = count, dtype
-	e.launch(r)
+	e.beginSend(r)
 	return r
 }
 
-// launch starts a send whose fields are set.
-func (e *sender) launch(r *Request) {
+// beginSend starts a send whose fields are set.
+func (e *sender) beginSend(r *Request) {
 	p := r.peer
 	r.kind, r.state = kindSend, stateQueued
 	e.sends++

@@ -10,10 +10,10 @@ import (
 	"github.com/openimpi/impi/core/wire"
 )
 
-// World describes the procs of another job to which this one has connected, by MPI_Comm_connect,
-// accept or spawn (MPI-4.1, 11.9). Packets to and from them use links of their own, and identities
-// other than those in the job itself, which may be the same in two jobs.
-type World struct {
+// ConnectedWorld describes the procs of another job to which this one has connected, by
+// MPI_Comm_connect, accept or spawn (MPI-4.1, 11.9). Packets to and from them use links of their
+// own, and identities other than those in the job itself, which may be the same in two jobs.
+type ConnectedWorld struct {
 	Host wire.HostID // host ID of all of them; their pids are their ranks, from 0
 	Size int
 	Self wire.Proc // identity of this proc for the other world
@@ -61,7 +61,7 @@ func (m *met) allowance() int64 {
 
 // AddWorld adds the procs of a world to the table: rank r is Peer first+r. The numbers were
 // never used for another world.
-func (e *procs) AddWorld(w World) (first Peer, err error) {
+func (e *procs) AddWorld(w ConnectedWorld) (first Peer, err error) {
 	m := &met{
 		first: e.next, host: w.Host,
 		worldTerms: worldTerms{w.Self, int64(w.MaxData), flow.Limits{AckMark: w.AckMark, HiWater: w.HiWater}, w.Allows},

@@ -25,7 +25,7 @@ func strangers(t *testing.T, data, ack, hi uint32) (a, b *Engine, bForA, aForB P
 	a, b = engine(1, 1000), engine(0, 100)
 	idA, idB := wire.Proc{Host: wire.HostID{0xa}, PID: 1}, wire.Proc{Host: wire.HostID{0xb}, PID: 0}
 	add := func(e *Engine, self, other wire.Proc) Peer {
-		first, err := e.AddWorld(World{Host: other.Host, Size: 3, Self: self, MaxData: data, AckMark: ack, HiWater: hi})
+		first, err := e.AddWorld(ConnectedWorld{Host: other.Host, Size: 3, Self: self, MaxData: data, AckMark: ack, HiWater: hi})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,12 +132,12 @@ func TestWorldsIdentities(t *testing.T) {
 
 func TestAddWorldRefuses(t *testing.T) {
 	e := engineOf(t, jobOf(t, 2))
-	good := World{Size: 1, MaxData: 1, AckMark: 1, HiWater: 1}
-	for what, spoil := range map[string]func(w *World){
-		"nobody":    func(w *World) { w.Size = 0 },
-		"too many":  func(w *World) { w.Size = 1<<31 - 2 },
-		"no data":   func(w *World) { w.MaxData = 0 },
-		"no window": func(w *World) { w.HiWater = 0 },
+	good := ConnectedWorld{Size: 1, MaxData: 1, AckMark: 1, HiWater: 1}
+	for what, spoil := range map[string]func(w *ConnectedWorld){
+		"nobody":    func(w *ConnectedWorld) { w.Size = 0 },
+		"too many":  func(w *ConnectedWorld) { w.Size = 1<<31 - 2 },
+		"no data":   func(w *ConnectedWorld) { w.MaxData = 0 },
+		"no window": func(w *ConnectedWorld) { w.HiWater = 0 },
 	} {
 		w := good
 		spoil(&w)
@@ -167,14 +167,14 @@ func TestForgetWorld(t *testing.T) {
 	if !r.Done() || len(a.peers.made) != before-1 || len(a.worlds) != 0 || a.lost != 0 {
 		t.Errorf("request %v, %d peers, %d worlds, %d lost", r.Done(), len(a.peers.made), len(a.worlds), a.lost)
 	}
-	if first, err := a.AddWorld(World{Size: 2, MaxData: 1, AckMark: 1, HiWater: 1}); err != nil || first != 6 {
+	if first, err := a.AddWorld(ConnectedWorld{Size: 2, MaxData: 1, AckMark: 1, HiWater: 1}); err != nil || first != 6 {
 		t.Errorf("the next world begins at %d: %v", first, err)
 	}
 	if a.Proc(7).PID != 1 || a.Unreachable(7) != nil {
 		t.Error("the next world is not itself")
 	}
 	for range 1000 {
-		first, _ := a.AddWorld(World{Size: 1, MaxData: 1, AckMark: 1, HiWater: 1})
+		first, _ := a.AddWorld(ConnectedWorld{Size: 1, MaxData: 1, AckMark: 1, HiWater: 1})
 		a.AttachPeer(5, first)
 		a.SetRoute(first, 5)
 		a.Detach(5, errCut)

@@ -28,7 +28,7 @@ import (
 type testNodes struct {
 	mu    sync.Mutex
 	procs map[dynamic.WorldProc]*proc.Process
-	ports map[dynamic.World]*openPort
+	ports map[dynamic.WorldID]*openPort
 	pairs map[[2]dynamic.WorldProc]bool // the node of the first one has a link of it to the second one
 	waits map[[2]dynamic.WorldProc]bool // it is to dial once the second one's node has no link any more
 	links int                           // to procs of other worlds, made so far
@@ -51,7 +51,7 @@ type question struct {
 
 func newTestNodes() *testNodes {
 	return &testNodes{
-		procs: map[dynamic.WorldProc]*proc.Process{}, ports: map[dynamic.World]*openPort{},
+		procs: map[dynamic.WorldProc]*proc.Process{}, ports: map[dynamic.WorldID]*openPort{},
 		pairs: map[[2]dynamic.WorldProc]bool{}, waits: map[[2]dynamic.WorldProc]bool{},
 	}
 }
@@ -69,7 +69,7 @@ func (g *gate) Send(m wireup.Message) error {
 	switch m.Kind {
 	case wireup.KindPort:
 		g.m.ports[portOf(m.Meeting.Key)] = &openPort{}
-		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}, nil)
+		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.OtherWorld{Request: m.Meeting.Request}}, nil)
 	case wireup.KindClosePort:
 		name := portOf(m.Meeting.Key)
 		for _, k := range g.m.ports[name].calls {
@@ -81,23 +81,23 @@ func (g *gate) Send(m wireup.Message) error {
 	case wireup.KindConnect:
 		g.m.call(question{p, m.Meeting.Request}, &m)
 	case wireup.KindOpen:
-		g.m.open(g.me, dynamic.WorldProc{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
+		g.m.open(g.me, dynamic.WorldProc{World: dynamic.WorldID(m.Meeting.World), Rank: m.Peer})
 	case wireup.KindForget:
-		g.m.forget(g.me, dynamic.WorldProc{World: dynamic.World(m.Meeting.World), Rank: m.Peer})
+		g.m.forget(g.me, dynamic.WorldProc{World: dynamic.WorldID(m.Meeting.World), Rank: m.Peer})
 	default: // nothing that the tests wait for
 	}
 	return nil
 }
 
 // portOf is the name of the port with a key.
-func portOf(key []byte) dynamic.World {
+func portOf(key []byte) dynamic.WorldID {
 	k := dynamic.Token(key)
 	return k.World()
 }
 
 // refuse answers that there is no such port.
 func (k question) refuse(kind wireup.Kind) {
-	k.p.Node.HandleMessage(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.Meeting{Request: k.number, Class: int(mpierr.Port)}}, nil)
+	k.p.Node.HandleMessage(wireup.Message{Kind: kind, Reason: "the port is closed", Meeting: &wireup.OtherWorld{Request: k.number, Class: int(mpierr.Port)}}, nil)
 }
 
 func (m *testNodes) take(k question, msg *wireup.Message) {
@@ -122,7 +122,7 @@ func (m *testNodes) call(k question, msg *wireup.Message) {
 	if o.silent {
 		a, b := socketPair()
 		m.kept = append(m.kept, b)
-		k.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: k.number}}, a)
+		k.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.OtherWorld{Request: k.number}}, a)
 		return
 	}
 	o.calls = append(o.calls, k)
@@ -134,8 +134,8 @@ func (o *openPort) pair() {
 		c, t := o.calls[0], o.takes[0]
 		o.calls, o.takes = o.calls[1:], o.takes[1:]
 		a, b := socketPair()
-		c.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: c.number}}, a)
-		t.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: t.number}}, b)
+		c.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.OtherWorld{Request: c.number}}, a)
+		t.p.Node.HandleMessage(wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.OtherWorld{Request: t.number}}, b)
 	}
 }
 
@@ -150,7 +150,7 @@ func (m *testNodes) open(from, to dynamic.WorldProc) {
 		return
 	}
 	tell := func(p *proc.Process, who dynamic.WorldProc, l link.Link, reason string) {
-		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.Meeting{World: who.World[:]}}, l)
+		p.Node.HandleMessage(wireup.Message{Kind: wireup.KindLink, Peer: who.Rank, Reason: reason, Meeting: &wireup.OtherWorld{World: who.World[:]}}, l)
 	}
 	target := m.procs[to]
 	if target == nil {
@@ -186,7 +186,7 @@ func (m *testNodes) world(t *testing.T, name string, n int) []*proc.Process {
 	copy(token[:], name)
 	card := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.Endpoint{{Transport: "memory", Address: name}},
+		Endpoints: []dynamic.TransportAddress{{Transport: "memory", Address: name}},
 	}
 	d := dynamic.Description{
 		World: token.World(), Secret: token.Meeting(),
@@ -574,7 +574,7 @@ func TestTimeouts(t *testing.T) {
 }
 
 // silence has a port take every caller and say nothing to it.
-func silence(m *testNodes, port dynamic.World) {
+func silence(m *testNodes, port dynamic.WorldID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ports[port].silent = true

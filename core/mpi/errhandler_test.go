@@ -26,7 +26,7 @@ func newListener(t *testing.T) *listener {
 	var err error
 	l.h, err = NewErrhandler(func(c *Comm, err error) {
 		l.c, l.errs = c, append(l.errs, err)
-		if proc.Phase(c.in().Process().State.Load()) != proc.Ended {
+		if proc.LifeState(c.in().Process().State.Load()) != proc.Ended {
 			if _, _, err := Iprobe((*Comm)(c.in().Process().Comms.Self), 0, 99); err != nil {
 				t.Errorf("in the handler: %v", err)
 			}

@@ -17,14 +17,14 @@ import (
 type registry struct {
 	p     *proc.Process
 	table *names.Table
-	heard []wireup.Meeting
+	heard []wireup.OtherWorld
 	down  bool // the server for names does not answer
 }
 
 // Send answers at once.
 func (r *registry) Send(m wireup.Message) error {
 	r.heard = append(r.heard, *m.Meeting)
-	answer := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: m.Meeting.Request}}
+	answer := wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.OtherWorld{Request: m.Meeting.Request}}
 	n, owner := names.Name{Scope: m.Meeting.Info["scope"], Service: m.Meeting.Service}, &names.Owner{}
 	var err error
 	switch {

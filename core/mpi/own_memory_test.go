@@ -55,11 +55,11 @@ func manyHosts(tb testing.TB, hosts, each int) (j *wireup.Job, table startup.Pro
 	tb.Helper()
 	const sites = 4
 	j = &wireup.Job{DataLen: 1 << 18, AckMark: 32, HiWater: 128, TagUB: 1<<31 - 1, XSize: 1024, MaxLinear: 4, Spin: "0"}
-	d := dynamic.Description{World: dynamic.World{1}, Limits: dynamic.Limits{DataLen: j.DataLen, AckMark: 32, HiWater: 128, TagUB: j.TagUB}}
+	d := dynamic.Description{World: dynamic.WorldID{1}, Limits: dynamic.Limits{DataLen: j.DataLen, AckMark: 32, HiWater: 128, TagUB: j.TagUB}}
 	for h := range sites * hosts {
 		card := dynamic.BusinessCard{
 			Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian,
-			Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: fmt.Sprintf("10.0.%d.%d:40000", h>>8, h&0xff)}, {Transport: "shm", Address: "local"}},
+			Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: fmt.Sprintf("10.0.%d.%d:40000", h>>8, h&0xff)}, {Transport: "shm", Address: "local"}},
 		}
 		text, err := card.AppendText(nil)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 type spawnNode struct {
 	gate
 	t        *testing.T
-	refuses  wireup.Meeting // what it answers instead, if it has a class
-	deserted bool           // the procs start and do not call
+	refuses  wireup.OtherWorld // what it answers instead, if it has a class
+	deserted bool              // the procs start and do not call
 	children sync.WaitGroup
 
 	mu    sync.Mutex
@@ -28,7 +28,7 @@ type spawnNode struct {
 
 func (b *spawnNode) Send(m wireup.Message) error {
 	if m.Kind == wireup.KindAccept && b.deserted && !m.Meeting.Cancel {
-		b.answer(wireup.KindAccepted, wireup.Meeting{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
+		b.answer(wireup.KindAccepted, wireup.OtherWorld{Request: m.Meeting.Request, Class: int(mpierr.Spawn)}, "they ended")
 		return nil
 	}
 	if m.Kind != wireup.KindSpawn && m.Kind != wireup.KindDisconnect {
@@ -54,7 +54,7 @@ func (b *spawnNode) Send(m wireup.Message) error {
 	return nil
 }
 
-func (b *spawnNode) answer(kind wireup.Kind, x wireup.Meeting, reason string) {
+func (b *spawnNode) answer(kind wireup.Kind, x wireup.OtherWorld, reason string) {
 	m := wireup.Message{Kind: kind, Meeting: &x}
 	if x.Class != 0 {
 		m.Reason = reason
@@ -148,7 +148,7 @@ func TestSpawnFails(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		commands []Command
-		refuses  wireup.Meeting
+		refuses  wireup.OtherWorld
 		deserted bool
 		class    Class
 		codes    string
@@ -160,7 +160,7 @@ func TestSpawnFails(t *testing.T) {
 		{name: "too many", commands: []Command{{Path: "a", Procs: meet.MaxSpawned}, {Path: "a", Procs: 1}}, class: mpierr.Arg, codes: "[]"},
 		{name: "a zero byte", commands: []Command{{Path: "a", Procs: 1, Args: []string{"\x00"}}}, class: mpierr.Arg, codes: "[]"},
 		{name: "freed info", commands: []Command{{Path: "a", Procs: 1, Info: freed}}, class: mpierr.Info, codes: "[]"},
-		{name: "refused", commands: good, refuses: wireup.Meeting{Class: int(mpierr.Spawn), Codes: []int{0, int(mpierr.Spawn)}},
+		{name: "refused", commands: good, refuses: wireup.OtherWorld{Class: int(mpierr.Spawn), Codes: []int{0, int(mpierr.Spawn)}},
 			class: mpierr.Spawn, codes: "[MPI_SUCCESS MPI_ERR_SPAWN]", cancels: 1},
 		{name: "deserted", commands: good, deserted: true, class: mpierr.Spawn, codes: "[MPI_SUCCESS MPI_SUCCESS]", cancels: 1},
 	} {

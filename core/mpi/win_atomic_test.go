@@ -31,7 +31,7 @@ func TestFetchAndOp(t *testing.T) {
 			return err
 		}
 		all := make([]int64, 4*each)
-		if err := collective.GatherAll(w.in().Comm(), mine, all); err != nil {
+		if err := collective.AllgatherSlices(w.in().Comm(), mine, all); err != nil {
 			return err
 		}
 		slices.Sort(all)

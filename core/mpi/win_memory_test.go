@@ -25,7 +25,7 @@ func TestDynamicWindow(t *testing.T) {
 		mem, beside := make([]int64, 1000), make([]int64, 10)
 		addrs, other := make([]int64, 2), 1-c.Rank()
 		if err := errors.Join(w.Attach(Of(mem)), w.Attach(Of([]byte{})), classed("twice", w.Attach(Of(mem[5:6])), mpierr.RMAAttach),
-			collective.GatherAll(c.in(), []int64{Of(mem).Address()}, addrs), w.LockAll(0)); err != nil {
+			collective.AllgatherSlices(c.in(), []int64{Of(mem).Address()}, addrs), w.LockAll(0)); err != nil {
 			return err
 		}
 		long, got := make([]int64, 900), []int64{0}

@@ -19,9 +19,9 @@ type Items struct {
 // Size returns the number of bytes of the items in a message.
 func (x *Items) Size() int64 { return int64(x.Count) * x.Type.Packed(x.Rep) }
 
-// Whole reports whether the items take no more bytes in a message than the memory that they touch.
-// That is so for the items of accumulates, which may not overlap.
-func (x *Items) Whole() bool {
+// PacksWithinSpan reports whether the items take no more bytes in a message than the memory that
+// they touch. That is so for the items of accumulates, which may not overlap.
+func (x *Items) PacksWithinSpan() bool {
 	lo, hi, err := x.Type.Span(x.Count)
 	return err == nil && int64(x.Count)*x.Type.Packed(datatype.Native) <= hi-lo
 }

@@ -143,7 +143,7 @@ func TestWhole(t *testing.T) {
 	var mem [8]int64
 	for count, want := range map[int]bool{1: true, 2: false} {
 		x := Items{Mem: unsafe.Pointer(&mem[0]), Count: count, Type: still}
-		if x.Whole() != want {
+		if x.PacksWithinSpan() != want {
 			t.Errorf("%d items: %v", count, !want)
 		}
 	}

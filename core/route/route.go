@@ -85,13 +85,13 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Busines
 	case t == nil:
 		return NotRunning
 	}
-	if _, ok := theirs.Endpoint(name); !ok {
+	if _, ok := theirs.Address(name); !ok {
 		return NotOffered
 	}
 	if rule := r.Unfit(t, ours.SameNode(theirs)); rule != "" {
 		return rule
 	}
-	if _, ok := ours.Endpoint(name); !ok {
+	if _, ok := ours.Address(name); !ok {
 		return NotRunning
 	}
 	return ""
@@ -99,7 +99,7 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Busines
 
 // Endpoints returns the endpoints by which the owner of a card is dialled, best first. running
 // returns a transport of the site, or nil if it does not run.
-func (r *Route) Endpoints(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (endpoints []dynamic.Endpoint) {
+func (r *Route) Endpoints(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (endpoints []dynamic.TransportAddress) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
 			continue

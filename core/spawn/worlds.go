@@ -22,19 +22,19 @@ const (
 )
 
 // Leaving reports whether procs of a part of a world in that state may be about to end, since they
-// have disconnected from their parents, or some have finished. A node that has not spawned the world
-// knows only whether some have.
+// have disconnected from their parents, or some have finished. A node that has not spawned the
+// world knows only whether some have.
 func (s State) Leaving(someFinished bool) bool { return s == Disconnected || someFinished }
 
-// PassesOn reports whether a world in that state passes a failure of procs that it has spawned itself
-// on to its parents, if the failure comes after its own end.
+// PassesOn reports whether a world in that state passes a failure of procs that it has spawned
+// itself on to its parents, if the failure comes after its own end.
 func (s State) PassesOn() bool { return s == Connected }
 
-// World is a spawned world, as known to the node of the proc that spawned it.
-type World[P comparable] struct {
+// SpawnedWorld is a spawned world, as known to the node of the proc that spawned it.
+type SpawnedWorld[P comparable] struct {
 	Spawner P // the proc that spawned it
 	Request uint64
-	Port    dynamic.World // port of the parents, to which its procs connect
+	Port    dynamic.WorldID // port of the parents, to which its procs connect
 
 	state   State
 	awaited bool      // the port is not closed yet; closing it means that they have connected
@@ -42,27 +42,27 @@ type World[P comparable] struct {
 }
 
 // State returns how far the world is, which the calls of Worlds change.
-func (w *World[P]) State() State { return w.state }
+func (w *SpawnedWorld[P]) State() State { return w.state }
 
 // Worlds are the worlds that procs of a node have spawned. P identifies a proc. The caller passes
 // the time, and calls [Worlds.Tick] when [Worlds.Deadline] has come. The zero value is ready.
 type Worlds[P comparable] struct {
-	living []*World[P] // worlds in the order in which they were started
+	living []*SpawnedWorld[P] // worlds in the order in which they were started
 }
 
 // Started records that all procs of a world are in Init. They and their parents have limit to
 // connect; listens is true if the parents' port is still open.
-func (s *Worlds[P]) Started(now time.Time, w *World[P], limit time.Duration, listens bool) {
+func (s *Worlds[P]) Started(now time.Time, w *SpawnedWorld[P], limit time.Duration, listens bool) {
 	w.state, w.until, w.awaited = Connecting, now.Add(limit), listens
 	s.living = append(s.living, w)
 }
 
 // NotStarted records that a world could not be started.
-func (s *Worlds[P]) NotStarted(w *World[P]) { w.state = Orphaned }
+func (s *Worlds[P]) NotStarted(w *SpawnedWorld[P]) { w.state = Orphaned }
 
 // PortClosed records that parents have closed a port: the procs that had to connect to it have been
 // accepted.
-func (s *Worlds[P]) PortClosed(port dynamic.World) {
+func (s *Worlds[P]) PortClosed(port dynamic.WorldID) {
 	for _, w := range s.living {
 		if w.awaited && w.Port == port {
 			w.awaited = false
@@ -81,7 +81,7 @@ func (s *Worlds[P]) Disconnect(by P, request uint64) {
 
 // Cancel records that the proc could not connect with a world that it has spawned. It returns the
 // world, which has to end, or nil if they have connected, or the world ends already.
-func (s *Worlds[P]) Cancel(by P, request uint64) *World[P] {
+func (s *Worlds[P]) Cancel(by P, request uint64) *SpawnedWorld[P] {
 	if w := s.of(by, request); w != nil && w.move(Orphaned, Connecting) {
 		return w
 	}
@@ -100,7 +100,7 @@ func (s *Worlds[P]) ProcEnded(by P) {
 
 // ParentsFailed records that the job of the parents has failed, and returns the worlds that have to
 // end with it.
-func (s *Worlds[P]) ParentsFailed() (end []*World[P]) {
+func (s *Worlds[P]) ParentsFailed() (end []*SpawnedWorld[P]) {
 	for _, w := range s.living {
 		if w.state != Disconnected {
 			end = append(end, w)
@@ -121,7 +121,7 @@ func (s *Worlds[P]) Deadline() (at time.Time, ok bool) {
 }
 
 // Tick returns the worlds that have to end because they have not connected in time, each once.
-func (s *Worlds[P]) Tick(now time.Time) (end []*World[P]) {
+func (s *Worlds[P]) Tick(now time.Time) (end []*SpawnedWorld[P]) {
 	for _, w := range s.living {
 		if w.state == Connecting && !w.until.IsZero() && !now.Before(w.until) {
 			w.until = time.Time{}
@@ -143,9 +143,9 @@ type End struct {
 // Ended records that a world that was started has ended, with the text of its failure, or empty.
 // stopped is true if the node is ending everything that was spawned at the site; this is a failure
 // of the site's own job, whatever the state of the world is.
-func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
+func (s *Worlds[P]) Ended(w *SpawnedWorld[P], failure string, stopped bool) End {
 	w.move(Orphaned, Connecting)
-	s.living = slices.DeleteFunc(s.living, func(x *World[P]) bool { return x == w })
+	s.living = slices.DeleteFunc(s.living, func(x *SpawnedWorld[P]) bool { return x == w })
 	e := End{Reason: cmp.Or(failure, "it ended before it had connected with its parents"), TooEarly: w.state == Orphaned}
 	if failed := failure != "" && !e.TooEarly; failed {
 		e.Fails = stopped || w.state == Connected
@@ -154,7 +154,7 @@ func (s *Worlds[P]) Ended(w *World[P], failure string, stopped bool) End {
 	return e
 }
 
-func (s *Worlds[P]) of(by P, request uint64) *World[P] {
+func (s *Worlds[P]) of(by P, request uint64) *SpawnedWorld[P] {
 	for _, w := range s.living {
 		if w.Spawner == by && w.Request == request {
 			return w
@@ -164,7 +164,7 @@ func (s *Worlds[P]) of(by P, request uint64) *World[P] {
 }
 
 // move changes the state from one of those in from. It returns false if it was another.
-func (w *World[P]) move(to State, from ...State) bool {
+func (w *SpawnedWorld[P]) move(to State, from ...State) bool {
 	if !slices.Contains(from, w.state) {
 		return false
 	}

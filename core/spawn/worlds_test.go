@@ -8,36 +8,36 @@ import (
 )
 
 var (
-	port  = dynamic.World{1}
+	port  = dynamic.WorldID{1}
 	start = time.Unix(100, 0)
 )
 
 const limit = 10 * time.Second
 
 // steps by which a world of proc 0 gets to a state.
-var steps = map[State]func(*Worlds[int], *World[int]){
-	Starting:   func(*Worlds[int], *World[int]) {},
-	Connecting: func(s *Worlds[int], w *World[int]) { s.Started(start, w, limit, true) },
-	Connected: func(s *Worlds[int], w *World[int]) {
+var steps = map[State]func(*Worlds[int], *SpawnedWorld[int]){
+	Starting:   func(*Worlds[int], *SpawnedWorld[int]) {},
+	Connecting: func(s *Worlds[int], w *SpawnedWorld[int]) { s.Started(start, w, limit, true) },
+	Connected: func(s *Worlds[int], w *SpawnedWorld[int]) {
 		s.Started(start, w, limit, true)
 		s.PortClosed(port)
 	},
-	Disconnected: func(s *Worlds[int], w *World[int]) {
+	Disconnected: func(s *Worlds[int], w *SpawnedWorld[int]) {
 		s.Started(start, w, limit, true)
 		s.PortClosed(port)
 		s.Disconnect(0, 7)
 	},
-	Orphaned: func(s *Worlds[int], w *World[int]) {
+	Orphaned: func(s *Worlds[int], w *SpawnedWorld[int]) {
 		s.Started(start, w, limit, true)
 		s.Cancel(0, 7)
 	},
 }
 
 // in returns a world in a state, beside one of another proc that is Connecting.
-func in(t *testing.T, state State) (*Worlds[int], *World[int]) {
+func in(t *testing.T, state State) (*Worlds[int], *SpawnedWorld[int]) {
 	t.Helper()
-	s, w := &Worlds[int]{}, &World[int]{Spawner: 0, Request: 7, Port: port}
-	s.Started(start, &World[int]{Spawner: 1, Request: 7, Port: dynamic.World{2}}, 2*limit, true)
+	s, w := &Worlds[int]{}, &SpawnedWorld[int]{Spawner: 0, Request: 7, Port: port}
+	s.Started(start, &SpawnedWorld[int]{Spawner: 1, Request: 7, Port: dynamic.WorldID{2}}, 2*limit, true)
 	steps[state](s, w)
 	if w.State() != state {
 		t.Fatalf("state %d, want %d", w.State(), state)
@@ -46,15 +46,15 @@ func in(t *testing.T, state State) (*Worlds[int], *World[int]) {
 }
 
 func TestWorldStates(t *testing.T) {
-	moves := map[string]func(*Worlds[int], *World[int]){
-		"port closed":         func(s *Worlds[int], _ *World[int]) { s.PortClosed(port) },
-		"another port closed": func(s *Worlds[int], _ *World[int]) { s.PortClosed(dynamic.World{9}) },
-		"proc gone":           func(s *Worlds[int], _ *World[int]) { s.ProcEnded(0); s.PortClosed(port) },
-		"disconnect":          func(s *Worlds[int], _ *World[int]) { s.Disconnect(0, 7) },
-		"disconnect another":  func(s *Worlds[int], _ *World[int]) { s.Disconnect(0, 8); s.Disconnect(1, 7) },
-		"cancel":              func(s *Worlds[int], _ *World[int]) { s.Cancel(0, 7) },
-		"cancel another":      func(s *Worlds[int], _ *World[int]) { s.Cancel(0, 8); s.Cancel(1, 7) },
-		"not started":         func(s *Worlds[int], w *World[int]) { s.NotStarted(w) },
+	moves := map[string]func(*Worlds[int], *SpawnedWorld[int]){
+		"port closed":         func(s *Worlds[int], _ *SpawnedWorld[int]) { s.PortClosed(port) },
+		"another port closed": func(s *Worlds[int], _ *SpawnedWorld[int]) { s.PortClosed(dynamic.WorldID{9}) },
+		"proc gone":           func(s *Worlds[int], _ *SpawnedWorld[int]) { s.ProcEnded(0); s.PortClosed(port) },
+		"disconnect":          func(s *Worlds[int], _ *SpawnedWorld[int]) { s.Disconnect(0, 7) },
+		"disconnect another":  func(s *Worlds[int], _ *SpawnedWorld[int]) { s.Disconnect(0, 8); s.Disconnect(1, 7) },
+		"cancel":              func(s *Worlds[int], _ *SpawnedWorld[int]) { s.Cancel(0, 7) },
+		"cancel another":      func(s *Worlds[int], _ *SpawnedWorld[int]) { s.Cancel(0, 8); s.Cancel(1, 7) },
+		"not started":         func(s *Worlds[int], w *SpawnedWorld[int]) { s.NotStarted(w) },
 	}
 	changes := map[State]map[string]State{ // the others change nothing
 		Starting:   {"not started": Orphaned},
@@ -82,7 +82,7 @@ func TestWorldStates(t *testing.T) {
 // TestWorldOfAClosedPort: the end of another port of that name is no connection.
 func TestWorldOfAClosedPort(t *testing.T) {
 	var s Worlds[int]
-	w := &World[int]{Port: port}
+	w := &SpawnedWorld[int]{Port: port}
 	s.Started(start, w, limit, false)
 	if s.PortClosed(port); w.State() != Connecting {
 		t.Errorf("state %d", w.State())

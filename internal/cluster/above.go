@@ -166,7 +166,7 @@ func (c *Config) dial(ctx context.Context, host int, address string, asked func(
 	if err != nil {
 		return nil, err
 	}
-	u.conn = rpc.NewConn(rpc.NewMoving(safe, asked), safe.Refused)
+	u.conn = rpc.NewConn(rpc.NewReplaceableConn(safe, asked), safe.Refused)
 	if u.rpc, err = rpc.Client(u.conn, maxWord); err != nil {
 		return nil, errors.Join(err, u.conn.Close())
 	}

@@ -255,7 +255,7 @@ func TestCertificatesReplaced(t *testing.T) {
 	close(stop)
 	all.Wait()
 	for i := 1; i < 3; i++ {
-		c := s.hosts[i].up.link.conn.Conn.(*rpc.Moving).Current().(*auth.Conn)
+		c := s.hosts[i].up.link.conn.Conn.(*rpc.ReplaceableConn).Current().(*auth.Conn)
 		if err := of[i].Judge(c.ConnectionState().PeerCertificates, x509.ExtKeyUsageServerAuth); err != nil {
 			t.Errorf("host %d goes on with a connection by certificates of before: %v", i, err)
 		}
@@ -263,8 +263,8 @@ func TestCertificatesReplaced(t *testing.T) {
 	// The CA of before is not asked any more: a host that has it alone gets no other connection.
 	of[2].Replace(identityOf(t, before, before))
 	for i, want := range map[int]error{1: nil, 2: ErrCertificate} {
-		err := rpc.ErrMoving
-		for errors.Is(err, rpc.ErrMoving) { // it may have been asked for twice
+		err := rpc.ErrReplacing
+		for errors.Is(err, rpc.ErrReplacing) { // it may have been asked for twice
 			err = s.hosts[i].up.again()
 		}
 		if !errors.Is(err, want) {

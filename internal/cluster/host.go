@@ -141,12 +141,12 @@ type Host struct {
 	mu       sync.Mutex
 	member   *membership.Member
 	below    map[int]*queue[*proto.Down]
-	moving   map[[idSize]byte]*rpc.Moving // connections from hosts below that move, by ID
-	listens  map[int]string               // at the head: the addresses of the hosts that have hosts below them
-	placed   chan struct{}                // closed and replaced when listens, ended or informed changes
-	gone     map[int]struct{}             // children that have sent that they leave
-	wake     chan struct{}                // wakes clock when a deadline has changed
-	whole    chan struct{}                // at the head: closed when parts is set
+	moving   map[[idSize]byte]*rpc.ReplaceableConn // connections from hosts below that move, by ID
+	listens  map[int]string                        // at the head: the addresses of the hosts that have hosts below them
+	placed   chan struct{}                         // closed and replaced when listens, ended or informed changes
+	gone     map[int]struct{}                      // children that have sent that they leave
+	wake     chan struct{}                         // wakes clock when a deadline has changed
+	whole    chan struct{}                         // at the head: closed when parts is set
 	parts    [][]byte
 	started  chan struct{} // not at the head: closed when job is set
 	job      []byte
@@ -183,7 +183,7 @@ func Open(ctx context.Context, cfg Config) (*Host, error) {
 		}
 	}
 	h := &Host{
-		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), moving: make(map[[idSize]byte]*rpc.Moving), listens: make(map[int]string), placed: make(chan struct{}),
+		cfg: cfg, log: cfg.Logger, below: make(map[int]*queue[*proto.Down]), moving: make(map[[idSize]byte]*rpc.ReplaceableConn), listens: make(map[int]string), placed: make(chan struct{}),
 		outputs: make(map[outputOf]io.Writer), stdin: make(chan []byte),
 		gone: make(map[int]struct{}), wake: make(chan struct{}, 1), whole: make(chan struct{}), started: make(chan struct{}),
 		finished: make(chan struct{}), left: make(chan struct{}, 1), broken: make(chan struct{}), informed: make(map[int]bool), called: make(map[int]bool), asks: neighbour.Questions{Self: cfg.Self},

@@ -90,7 +90,7 @@ func (a *above) again() error {
 	h := a.h
 	ctx, cancel := context.WithTimeout(h.ctx, greeting)
 	defer cancel()
-	m := a.link.conn.Conn.(*rpc.Moving)
+	m := a.link.conn.Conn.(*rpc.ReplaceableConn)
 	if err := m.Reserve(); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (p parent) serve(safe *auth.Conn) {
 }
 
 func (p parent) serveNew(safe *auth.Conn, id [idSize]byte) {
-	m := rpc.NewMoving(safe, nil)
+	m := rpc.NewReplaceableConn(safe, nil)
 	defer m.Close()
 	p.h.mu.Lock()
 	_, twice := p.h.moving[id]

@@ -307,7 +307,8 @@ func TestFastBoard(t *testing.T) {
 	}
 }
 
-// TestNoBytes has members of one host do collective operations in which nobody has anything to send.
+// TestNoBytes has members of one host do collective operations in which nobody has anything to
+// send.
 func TestNoBytes(t *testing.T) {
 	k := kit(t)
 	program := compiled(t, k, "nobytes.c")

@@ -111,8 +111,8 @@ func copied(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestTwoLinks: with the Makefile's flags a program is the same to the last byte, in whichever folder
-// it is built. TestTwoBuilds has all of them, and takes long.
+// TestTwoLinks: with the Makefile's flags a program is the same to the last byte, in whichever
+// folder it is built. TestTwoBuilds has all of them, and takes long.
 func TestTwoLinks(t *testing.T) {
 	skips.Programs(t, "git")
 	text, err := os.ReadFile("../../Makefile")

@@ -50,7 +50,7 @@ func (p *Endpoint) Reads(i int) bool {
 	if !p.Buffered() {
 		return false
 	}
-	p.Compressed.BufferedOnly()
+	p.Compressed.ReadBufferedOnly()
 	return true
 }
 

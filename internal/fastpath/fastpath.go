@@ -1,9 +1,9 @@
 // Package fastpath has the memory by which C code sends and receives fast-box messages, does
 // collective operations on the host's board, and one-sided ones in memory that the host's procs
 // share, without entering Go (docs/decisions/0030-fast-boxes.md,
-// 0054-origins-access-shared-memory.md). It has what C must know of a proc's peers, communicators and
-// receives, and the gate that keeps C out while Go uses it. C's header is generated from it: after a
-// change run go generate ./internal/abi (docs/shared-memory.md).
+// 0054-origins-access-shared-memory.md). It has what C must know of a proc's peers, communicators
+// and receives, and the gate that keeps C out while Go uses it. C's header is generated from it:
+// after a change run go generate ./internal/abi (docs/shared-memory.md).
 //
 // Code that has passed the gate may do what Go would do while the proc is locked. C does an
 // operation completely, or changes nothing and enters Go. When Go has closed the gate it
@@ -54,8 +54,8 @@ const (
 // not wait until the others can find its post (docs/decisions/0075-a-start-does-not-wait.md).
 const BoardFoundStreak = 4
 
-// ReceivesPerLook is the maximum number of receives in a row that poll only the link that they receive
-// from, also in Go.
+// ReceivesPerLook is the maximum number of receives in a row that poll only the link that they
+// receive from, also in Go.
 const ReceivesPerLook = 64
 
 // BoardOpsPerLook is the maximum number of operations on a board between two looks at the links,

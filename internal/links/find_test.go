@@ -108,7 +108,7 @@ func TestReadAbout(t *testing.T) {
 func TestSitesThatStart(t *testing.T) {
 	node := func(pid, client int, id, server string) FoundNode {
 		a := NodeInfo{Job: "heat", ID: id, Site: string(rune('a' + client)), Client: client, PID: pid, Parent: pid - 1, Server: server}
-		return FoundNode{Dir: itoa(pid), About: a, Node: &Node{NodeInfo: a, Phase: PhaseStarting}}
+		return FoundNode{Dir: itoa(pid), About: a, Node: &Node{NodeInfo: a, State: NodeStarting}}
 	}
 	const at = "10.0.0.9:7800"
 	for name, c := range map[string]struct {
@@ -145,8 +145,8 @@ func TestHostsThatStart(t *testing.T) {
 		return NodeInfo{Job: "heat", Site: "alpha", PID: pid, Parent: pid - 1, Host: "10.0.0." + itoa(number+1), Number: number}
 	}
 	node := func(pid, number int, other NodeInfo) FoundNode {
-		n := &Node{NodeInfo: about(pid, number), Phase: PhaseStarting, Waits: "site beta", Procs: []Proc{{Rank: -1, PID: pid + 1}}}
-		return FoundNode{Dir: itoa(pid), About: n.NodeInfo, Node: n, others: []HostAnswer{{About: other, Node: &Node{NodeInfo: other, Phase: PhaseStarting}}}}
+		n := &Node{NodeInfo: about(pid, number), State: NodeStarting, Waits: "site beta", Procs: []Proc{{Rank: -1, PID: pid + 1}}}
+		return FoundNode{Dir: itoa(pid), About: n.NodeInfo, Node: n, others: []HostAnswer{{About: other, Node: &Node{NodeInfo: other, State: NodeStarting}}}}
 	}
 	jobs := Merge(withOthers([]FoundNode{
 		node(10, 0, about(20, 1)), node(20, 1, about(10, 0)),

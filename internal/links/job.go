@@ -44,7 +44,7 @@ type SiteState struct {
 	Here       bool        `json:"here"` // a node of it runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
-	Phase      Phase       `json:"phase,omitempty"`
+	Phase      NodeState   `json:"phase,omitempty"`
 	Waits      string      `json:"waits_for,omitempty"`   // whom it waits for while it starts
 	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
 	NotAsked   string      `json:"not_asked,omitempty"`   // why its node could not be asked from here; empty if it was
@@ -64,14 +64,14 @@ func (p *SiteState) Answered() bool { return p.Problem == "" && p.NotAsked == ""
 
 // HostNode is the node of one host of a site, and whether it answered.
 type HostNode struct {
-	Host    string `json:"host"`   // address
-	Number  int    `json:"number"` // index among the site's hosts
-	Here    bool   `json:"here"`   // it was asked directly; the others were asked by it
-	PID     int    `json:"pid,omitempty"`
-	Parent  int    `json:"parent,omitempty"`
-	Phase   Phase  `json:"phase,omitempty"`
-	Problem string `json:"problem,omitempty"` // why it did not answer; empty if it did
-	Lost    *Loss  `json:"lost,omitempty"`    // the job continues without the host
+	Host    string    `json:"host"`   // address
+	Number  int       `json:"number"` // index among the site's hosts
+	Here    bool      `json:"here"`   // it was asked directly; the others were asked by it
+	PID     int       `json:"pid,omitempty"`
+	Parent  int       `json:"parent,omitempty"`
+	Phase   NodeState `json:"phase,omitempty"`
+	Problem string    `json:"problem,omitempty"` // why it did not answer; empty if it did
+	Lost    *Loss     `json:"lost,omitempty"`    // the job continues without the host
 
 	Since time.Time `json:"silent_since,omitzero"` // when it first did not answer, as far as is known
 }
@@ -317,9 +317,9 @@ func (p *SiteState) add(f FoundNode) {
 		p.notAnswered(n)
 		p.remember(f.known)
 	default:
-		n.Phase = f.Node.Phase
+		n.Phase = f.Node.State
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)
-		if p.Phase == "" || p.Phase == PhaseRunning || n.Phase == PhaseStarting {
+		if p.Phase == "" || p.Phase == NodeRunning || n.Phase == NodeStarting {
 			p.Phase = n.Phase
 		}
 		for _, x := range f.Node.Hosts {

@@ -15,8 +15,8 @@ func nodes(alpha, beta View) []FoundNode {
 	a := NodeInfo{Job: "ring", ID: "0123", Site: "alpha", PID: 100, Parent: 99}
 	b := NodeInfo{Job: "ring", ID: "0123", Site: "beta", Client: 1, PID: 101, Parent: 99}
 	return []FoundNode{
-		{Dir: "a", About: a, Node: &Node{NodeInfo: a, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 200}, {Rank: 1, PID: 201}}, Views: []View{alpha}, Unused: 7}},
-		{Dir: "b", About: b, Node: &Node{NodeInfo: b, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 2, PID: 202}, {Rank: 3, PID: 203}}, Views: []View{beta}, Unused: 7}},
+		{Dir: "a", About: a, Node: &Node{NodeInfo: a, State: NodeRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 200}, {Rank: 1, PID: 201}}, Views: []View{alpha}, Unused: 7}},
+		{Dir: "b", About: b, Node: &Node{NodeInfo: b, State: NodeRunning, Sites: sites, Procs: []Proc{{Rank: 2, PID: 202}, {Rank: 3, PID: 203}}, Views: []View{beta}, Unused: 7}},
 	}
 }
 
@@ -101,10 +101,10 @@ func TestMergeKeepsJobsApart(t *testing.T) {
 		two[i].About.ID = "4567"
 	}
 	starting := []FoundNode{
-		{Dir: "c", About: NodeInfo{Job: "ring", Site: "alpha", PID: 300, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "d", About: NodeInfo{Job: "ring", Site: "beta", Client: 1, PID: 301, Parent: 9}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "e", About: NodeInfo{Job: "ring", Site: "alpha", PID: 302, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
-		{Dir: "f", About: NodeInfo{Job: "ring", Site: "alpha", PID: 303, Parent: 8}, Node: &Node{Phase: PhaseStarting}},
+		{Dir: "c", About: NodeInfo{Job: "ring", Site: "alpha", PID: 300, Parent: 9}, Node: &Node{State: NodeStarting}},
+		{Dir: "d", About: NodeInfo{Job: "ring", Site: "beta", Client: 1, PID: 301, Parent: 9}, Node: &Node{State: NodeStarting}},
+		{Dir: "e", About: NodeInfo{Job: "ring", Site: "alpha", PID: 302, Parent: 8}, Node: &Node{State: NodeStarting}},
+		{Dir: "f", About: NodeInfo{Job: "ring", Site: "alpha", PID: 303, Parent: 8}, Node: &Node{State: NodeStarting}},
 	}
 	jobs := Merge(slices.Concat(one, two, starting))
 	var sizes []int

@@ -22,11 +22,11 @@ func TestLosses(t *testing.T) {
 	heard := killed
 	heard.At = at(31)
 	found := []FoundNode{
-		{About: about(0), Node: &Node{NodeInfo: about(0), Phase: PhaseRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
+		{About: about(0), Node: &Node{NodeInfo: about(0), State: NodeRunning, Sites: sites, Lost: []Loss{killed, {First: 2, Last: 3, Host: true, At: at(40), Why: "its channel ended"}}, Procs: []Proc{
 			{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcEnded, Ended: "was killed by SIGKILL"},
 		}}},
 		{About: about(1), Err: ErrSilent, Forwarded: true},
-		{About: about(2), Node: &Node{NodeInfo: about(2), Phase: PhaseRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Forwarded: true},
+		{About: about(2), Node: &Node{NodeInfo: about(2), State: NodeRunning, Lost: []Loss{heard}, Procs: []Proc{{Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	j := Merge(found)[0]
 	var got []string
@@ -70,10 +70,10 @@ func TestLossOfAHost(t *testing.T) {
 		return NodeInfo{Job: "ring", ID: "0123", Host: site.Hosts[host], Number: host}
 	}
 	found := []FoundNode{
-		{About: about(0), Node: &Node{NodeInfo: about(0), Phase: PhaseRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
+		{About: about(0), Node: &Node{NodeInfo: about(0), State: NodeRunning, Sites: []Site{site}, Procs: []Proc{{Rank: 0, State: ProcRunning}, {Rank: 1, State: ProcRunning}},
 			Lost: []Loss{{First: 2, Last: 2, Host: true, At: time.Unix(40, 0), Why: "its connection has ended"}}}},
 		{About: about(1), Err: ErrSilent, Forwarded: true},
-		{About: about(2), Node: &Node{NodeInfo: about(2), Phase: PhaseRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Forwarded: true},
+		{About: about(2), Node: &Node{NodeInfo: about(2), State: NodeRunning, Procs: []Proc{{Rank: 3, State: ProcRunning}, {Rank: 4, State: ProcRunning}}}, Forwarded: true},
 	}
 	p := Merge(found)[0].Sites[0]
 	if p.Problem != "" || p.Lost != nil || p.Nodes[1].Lost == nil || p.Nodes[1].Problem != "" || p.Nodes[0].Lost != nil || p.Nodes[2].Lost != nil {

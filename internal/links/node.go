@@ -8,21 +8,21 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-// Phase is how far a node has got.
-type Phase string
+// NodeState is how far a node has got.
+type NodeState string
 
-// The phases.
+// The states of nodes.
 const (
-	PhaseStarting Phase = "starting" // not all sites have met, or not all procs are in Init
-	PhaseRunning  Phase = "running"
-	PhaseEnding   Phase = "ending"
-	PhaseSpare    Phase = "spare" // the node of a spare site, which has no procs except spawned ones
+	NodeStarting NodeState = "starting" // not all sites have met, or not all procs are in Init
+	NodeRunning  NodeState = "running"
+	NodeEnding   NodeState = "ending"
+	NodeSpare    NodeState = "spare" // the node of a spare site, which has no procs except spawned ones
 )
 
 // Node is the report of one node about its part of a job.
 type Node struct {
 	NodeInfo
-	Phase      Phase       `json:"phase"`
+	State      NodeState   `json:"phase"`
 	Waits      string      `json:"waits_for,omitempty"` // for whom it waits, while it starts
 	Now        time.Time   `json:"now,omitzero"`        // by the clock of the node's machine, as all times here are
 	Sites      []Site      `json:"sites,omitempty"`     // of the whole job, by client rank

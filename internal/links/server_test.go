@@ -50,7 +50,7 @@ func serve(t *testing.T, handle func(context.Context, Request) Answer) (dir stri
 	return dir
 }
 
-func hello(context.Context, Request) Answer { return Answer{Node: &Node{Phase: PhaseRunning}} }
+func hello(context.Context, Request) Answer { return Answer{Node: &Node{State: NodeRunning}} }
 
 // TestRequestArrivesWhole: the node gets all that it is asked.
 func TestRequestArrivesWhole(t *testing.T) {

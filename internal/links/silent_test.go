@@ -17,7 +17,7 @@ func TestNotAsked(t *testing.T) {
 	}
 	why := ErrNotAsked.Error() + ": the route has direct = false"
 	here := FoundNode{About: NodeInfo{Job: "ring", ID: "0123", PID: 7}, others: []HostAnswer{{About: NodeInfo{Job: "ring", ID: "0123", Client: 1}, Error: why, NotAsked: true}}}
-	here.Node = &Node{NodeInfo: here.About, Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, State: ProcRunning}}}
+	here.Node = &Node{NodeInfo: here.About, State: NodeRunning, Sites: sites, Procs: []Proc{{Rank: 0, State: ProcRunning}}}
 	j := Merge(withOthers([]FoundNode{here}))[0]
 	beta := &j.Sites[1]
 	if beta.NotAsked != why || beta.Problem != "" || !beta.Since.IsZero() || beta.Answered() || !j.Sites[0].Answered() || beta.Answer("status") != "elsewhere, "+why {
@@ -41,7 +41,7 @@ func TestSilentHosts(t *testing.T) {
 		return NodeInfo{Job: "ring", ID: "0123", Client: client, Number: number, Host: fmt.Sprintf("10.0.%d.%d", client, number+1)}
 	}
 	found := []FoundNode{
-		{About: about(0, 0), Node: &Node{NodeInfo: about(0, 0), Phase: PhaseRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 7, State: ProcRunning}}}},
+		{About: about(0, 0), Node: &Node{NodeInfo: about(0, 0), State: NodeRunning, Sites: sites, Procs: []Proc{{Rank: 0, PID: 7, State: ProcRunning}}}},
 		{About: about(0, 1), Err: ErrSilent, Since: since, Forwarded: true},
 		{About: NodeInfo{Job: "ring", ID: "0123", Client: 1}, Err: errors.New("no way"), Forwarded: true},
 	}
@@ -78,7 +78,7 @@ beta 4 2 10.0.1.1 not told no way false`
 	if p := Merge(found)[0].Sites[0].Ranks[1]; p.Host != -1 || p.State != ProcNotTold {
 		t.Errorf("%+v", p)
 	}
-	found[1] = FoundNode{About: about(0, 1), Node: &Node{NodeInfo: about(0, 1), Phase: PhaseRunning}, Forwarded: true}
+	found[1] = FoundNode{About: about(0, 1), Node: &Node{NodeInfo: about(0, 1), State: NodeRunning}, Forwarded: true}
 	if p := Merge(found)[0].Sites[0].Ranks; len(p) != 1 {
 		t.Errorf("all nodes of the site have answered: %+v", p)
 	}

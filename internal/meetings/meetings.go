@@ -42,10 +42,10 @@ var (
 // connection that waits at a port, L what is known of a link. After each call the caller has to
 // carry out the steps that Next returns.
 type Node[P Proc, C, L any] struct {
-	World dynamic.World // the node's own
-	Able  bool          // the job can meet other jobs
+	World dynamic.WorldID // the node's own
+	Able  bool            // the job can meet other jobs
 	Ports dynamic.Ports[P, C]
-	Links dynamic.WorldLinks[*wireup.Meeting, L]
+	Links dynamic.WorldLinks[*wireup.OtherWorld, L]
 
 	requests  map[P]int // under way
 	questions questions[P, C]
@@ -80,7 +80,7 @@ type Step[P Proc, C any] struct {
 	Token    dynamic.Token        // Connect, Dial: keys the greeting
 	Card     dynamic.BusinessCard // Connect, Dial: of the other end
 	Limit    time.Duration        // Connect: maximum time; 0: the node's default
-	Port     dynamic.World        // PortClosed
+	Port     dynamic.WorldID      // PortClosed
 }
 
 // Next returns the next step; ok is false if there is none.
@@ -100,7 +100,7 @@ func (n *Node[P, C, L]) answer(p P, m wireup.Message) {
 
 // Refuse answers a request that failed.
 func (n *Node[P, C, L]) Refuse(p P, kind wireup.Kind, request uint64, class mpierr.Class, why error) {
-	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.Meeting{Request: request, Class: int(class)}})
+	n.answer(p, wireup.Message{Kind: kind, Reason: why.Error(), Meeting: &wireup.OtherWorld{Request: request, Class: int(class)}})
 }
 
 // HandleMessage handles a proc's message about other worlds. It returns false if the message is
@@ -167,7 +167,7 @@ func (n *Node[P, C, L]) Ended(p P) {
 func (n *Node[P, C, L]) Requesting() int { return len(n.requests) }
 
 // openPort opens a port. The proc gets an answer if its message has a request number.
-func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.Meeting) {
+func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.OtherWorld) {
 	key, ok := keyIn(x.Key)
 	var why error
 	switch {
@@ -184,12 +184,12 @@ func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.Meeting) {
 	case why != nil:
 		n.do(Step[P, C]{Action: ReportToOperator, Proc: p, Message: wireup.Message{Kind: wireup.KindPort, Reason: why.Error()}})
 	case x.Request != 0:
-		n.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: x.Request}})
+		n.answer(p, wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.OtherWorld{Request: x.Request}})
 	}
 }
 
 // closePort closes a port, with the connections that wait there.
-func (n *Node[P, C, L]) closePort(p P, x *wireup.Meeting) {
+func (n *Node[P, C, L]) closePort(p P, x *wireup.OtherWorld) {
 	key, ok := keyIn(x.Key)
 	if !ok || !n.Ports.Close(p, key) {
 		return
@@ -199,7 +199,7 @@ func (n *Node[P, C, L]) closePort(p P, x *wireup.Meeting) {
 }
 
 // accept answers with the next connection to a port, now or later.
-func (n *Node[P, C, L]) accept(p P, x *wireup.Meeting) {
+func (n *Node[P, C, L]) accept(p P, x *wireup.OtherWorld) {
 	key, ok := keyIn(x.Key)
 	switch {
 	case x.Cancel && ok:
@@ -219,7 +219,7 @@ func (n *Node[P, C, L]) ported() {
 		case s.Drop:
 			n.do(Step[P, C]{Action: Drop, Conn: s.Conn})
 		case s.Err == nil:
-			m := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.Meeting{Request: s.Request}}
+			m := wireup.Message{Kind: wireup.KindAccepted, Meeting: &wireup.OtherWorld{Request: s.Request}}
 			n.do(Step[P, C]{Action: PassConn, Proc: s.Owner, Message: m, Conn: s.Conn})
 		case s.Broken: // by the end of the spawned world that was to connect
 			n.Refuse(s.Owner, wireup.KindAccepted, s.Request, mpierr.Spawn, s.Err)
@@ -238,7 +238,7 @@ func (n *Node[P, C, L]) Tick(now time.Time) {
 // Reserve decides about a connection to a port, whose greeting has proved the port's key, and
 // reserves a place for it if it is accepted, until Admit or Release. allowed reports whether the
 // routes allow it.
-func (n *Node[P, C, L]) Reserve(port dynamic.World, allowed bool) dynamic.Verdict {
+func (n *Node[P, C, L]) Reserve(port dynamic.WorldID, allowed bool) dynamic.Verdict {
 	if !allowed {
 		return dynamic.NotAllowed
 	}
@@ -248,23 +248,23 @@ func (n *Node[P, C, L]) Reserve(port dynamic.World, allowed bool) dynamic.Verdic
 }
 
 // Admit lets in a connection to a port. It reports whether an accept was waiting for it.
-func (n *Node[P, C, L]) Admit(port dynamic.World, c C) (awaited bool) {
+func (n *Node[P, C, L]) Admit(port dynamic.WorldID, c C) (awaited bool) {
 	awaited = n.Ports.Admit(port, c)
 	n.ported()
 	return awaited
 }
 
 // Release gives back the place of a connection whose greeting failed.
-func (n *Node[P, C, L]) Release(port dynamic.World) { n.Ports.Release(port) }
+func (n *Node[P, C, L]) Release(port dynamic.WorldID) { n.Ports.Release(port) }
 
 // Break makes accepts at a port of a proc fail, both those that wait and later ones: no process
 // will connect.
-func (n *Node[P, C, L]) Break(p P, port dynamic.World, why error) {
+func (n *Node[P, C, L]) Break(p P, port dynamic.WorldID, why error) {
 	n.Ports.Break(p, port, why)
 	n.ported()
 }
 
-func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
+func (n *Node[P, C, L]) connect(p P, x *wireup.OtherWorld) {
 	key, ok := keyIn(x.Key)
 	card, err := dynamic.ParseBusinessCard([]byte(x.Card))
 	if !ok {
@@ -281,7 +281,7 @@ func (n *Node[P, C, L]) connect(p P, x *wireup.Meeting) {
 
 // Connected returns the message with which a proc gets the link that connects it.
 func Connected(request uint64) wireup.Message {
-	return wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.Meeting{Request: request}}
+	return wireup.Message{Kind: wireup.KindConnected, Meeting: &wireup.OtherWorld{Request: request}}
 }
 
 // ConnectFailed tells a proc that its connect to a port was not accepted.
@@ -295,7 +295,7 @@ func (n *Node[P, C, L]) Named(p P, request uint64, port string, class mpierr.Cla
 		n.Refuse(p, wireup.KindNamed, request, class, err)
 		return
 	}
-	n.answer(p, wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.Meeting{Request: request, Port: port}})
+	n.answer(p, wireup.Message{Kind: wireup.KindNamed, Meeting: &wireup.OtherWorld{Request: request, Port: port}})
 }
 
 // pair makes the pair of a proc of ours and a rank of a world that is filled in later.
@@ -303,7 +303,7 @@ func (n *Node[P, C, L]) pair(p P, peer wire.WorldRank) dynamic.WorldPair {
 	return dynamic.WorldPair{Local: dynamic.WorldProc{World: n.World, Rank: p.Rank()}, Peer: dynamic.WorldProc{Rank: peer}}
 }
 
-func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.Meeting) {
+func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.OtherWorld) {
 	pair := n.pair(p, peer)
 	secret, ok := keyIn(x.Secret)
 	card, err := dynamic.ParseBusinessCard([]byte(x.Card))
@@ -339,17 +339,17 @@ func (n *Node[P, C, L]) SetNoLink(p P, x dynamic.WorldPair, why error) {
 }
 
 func about(x dynamic.WorldPair) wireup.Message {
-	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.Meeting{World: x.Peer.World[:]}}
+	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.OtherWorld{World: x.Peer.World[:]}}
 }
 
 // Arrive decides about a link that another world's node has made. known reports whether the link is
 // for one of the node's procs, phase is that proc's phase, and allowed reports whether the routes
 // allow the link.
-func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, phase ending.Phase, allowed bool) dynamic.Verdict {
+func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, state ending.ProcState, allowed bool) dynamic.Verdict {
 	switch {
 	case !known || x.Peer.World == n.World:
 		return dynamic.UnknownRank
-	case phase != ending.InMPI:
+	case state != ending.InMPI:
 		return dynamic.Leaving
 	case !allowed:
 		return dynamic.NotAllowed
@@ -378,7 +378,7 @@ func keyIn(b []byte) (key dynamic.Token, ok bool) {
 	return key, len(b) == len(key)
 }
 
-func worldIn(b []byte, to *dynamic.World) bool {
+func worldIn(b []byte, to *dynamic.WorldID) bool {
 	copy(to[:], b)
-	return len(b) == len(to) && *to != dynamic.World{}
+	return len(b) == len(to) && *to != dynamic.WorldID{}
 }

@@ -22,7 +22,7 @@ func (p proc) Rank() wire.WorldRank { return wire.WorldRank(p) }
 type node = meetings.Node[proc, int, string]
 
 var (
-	own, other = dynamic.World{1}, dynamic.World{2}
+	own, other = dynamic.WorldID{1}, dynamic.WorldID{2}
 	now        = time.Unix(1000, 0)
 	key        = make([]byte, dynamic.TokenSize)
 )
@@ -65,19 +65,19 @@ func refused(t *testing.T, n *node, kind wireup.Kind, class mpierr.Class, reason
 	}
 }
 
-func hear(n *node, p proc, kind wireup.Kind, x wireup.Meeting) bool {
+func hear(n *node, p proc, kind wireup.Kind, x wireup.OtherWorld) bool {
 	return n.HandleMessage(now, p, wireup.Message{Kind: kind, Meeting: &x})
 }
 
 func TestPorts(t *testing.T) {
 	n, token := newNode(), dynamic.Token(key)
 	port := token.World()
-	open := wireup.Meeting{Request: 1, Key: key}
+	open := wireup.OtherWorld{Request: 1, Key: key}
 	hear(n, 3, wireup.KindPort, open)
 	refused(t, n, wireup.KindPort, 0, "")
 	hear(n, 3, wireup.KindPort, open)
 	refused(t, n, wireup.KindPort, mpierr.Port, dynamic.ErrPortOpen.Error())
-	hear(n, 3, wireup.KindPort, wireup.Meeting{Key: key[1:]})
+	hear(n, 3, wireup.KindPort, wireup.OtherWorld{Key: key[1:]})
 	if s := one(t, n, meetings.ReportToOperator); !strings.Contains(s.Message.Reason, "wrong size") {
 		t.Errorf("%+v", s)
 	}
@@ -87,21 +87,21 @@ func TestPorts(t *testing.T) {
 	if v := n.Reserve(port, true); v != dynamic.Accepted || n.Admit(port, 7) {
 		t.Error(v)
 	}
-	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 2, Key: key})
+	hear(n, 3, wireup.KindAccept, wireup.OtherWorld{Request: 2, Key: key})
 	if s := one(t, n, meetings.PassConn); s.Conn != 7 || s.Message.Kind != wireup.KindAccepted || s.Message.Meeting.Request != 2 {
 		t.Errorf("%+v", s)
 	}
-	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 3, Key: key})
-	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 3, Key: key, Cancel: true})
+	hear(n, 3, wireup.KindAccept, wireup.OtherWorld{Request: 3, Key: key})
+	hear(n, 3, wireup.KindAccept, wireup.OtherWorld{Request: 3, Key: key, Cancel: true})
 	refused(t, n, wireup.KindAccepted, mpierr.Port, dynamic.ErrAcceptDropped.Error())
-	hear(n, 3, wireup.KindAccept, wireup.Meeting{Request: 4, Key: key})
+	hear(n, 3, wireup.KindAccept, wireup.OtherWorld{Request: 4, Key: key})
 	n.Break(3, port, errors.New("they have ended"))
 	refused(t, n, wireup.KindAccepted, mpierr.Spawn, "they have ended")
-	hear(n, 2, wireup.KindClosePort, wireup.Meeting{Key: key})
+	hear(n, 2, wireup.KindClosePort, wireup.OtherWorld{Key: key})
 	if all := steps(n); len(all) > 0 {
 		t.Errorf("another proc closes the port: %+v", all)
 	}
-	hear(n, 3, wireup.KindClosePort, wireup.Meeting{Key: key})
+	hear(n, 3, wireup.KindClosePort, wireup.OtherWorld{Key: key})
 	if s := one(t, n, meetings.PortClosed); s.Port != port {
 		t.Errorf("%+v", s)
 	}
@@ -113,14 +113,14 @@ func TestPorts(t *testing.T) {
 // TestRequests bounds what a proc has under way, and forgets what has ended.
 func TestRequests(t *testing.T) {
 	n := newNode()
-	call := wireup.Meeting{Request: 4, Key: key, Card: card(t), Timeout: time.Minute}
+	call := wireup.OtherWorld{Request: 4, Key: key, Card: card(t), Timeout: time.Minute}
 	for range meetings.MaxRequests - 1 {
 		hear(n, 0, wireup.KindConnect, call)
 		if s := one(t, n, meetings.Connect); s.Request != 4 || s.Limit != time.Minute || s.Token != dynamic.Token(key) {
 			t.Fatalf("%+v", s)
 		}
 	}
-	hear(n, 0, wireup.KindLookup, wireup.Meeting{Request: 5})
+	hear(n, 0, wireup.KindLookup, wireup.OtherWorld{Request: 5})
 	one(t, n, meetings.AskNames)
 	hear(n, 0, wireup.KindConnect, call)
 	refused(t, n, wireup.KindConnected, mpierr.Port, "too many calls")
@@ -134,7 +134,7 @@ func TestRequests(t *testing.T) {
 	if !n.Begin(0) || n.Requesting() != 1 {
 		t.Error("what has ended is not forgotten")
 	}
-	hear(n, 1, wireup.KindConnect, wireup.Meeting{Key: key, Card: "no card"})
+	hear(n, 1, wireup.KindConnect, wireup.OtherWorld{Key: key, Card: "no card"})
 	refused(t, n, wireup.KindConnected, mpierr.Port, "card")
 	n.Named(0, 5, "", mpierr.Name, errors.New("no such name"))
 	refused(t, n, wireup.KindNamed, mpierr.Name, "no such name")
@@ -142,15 +142,15 @@ func TestRequests(t *testing.T) {
 
 func TestLinks(t *testing.T) {
 	n := newNode()
-	ask := wireup.Meeting{World: other[:], Secret: key, Card: card(t)}
+	ask := wireup.OtherWorld{World: other[:], Secret: key, Card: card(t)}
 	pair := dynamic.WorldPair{Local: dynamic.WorldProc{World: own, Rank: 0}, Peer: dynamic.WorldProc{World: other}}
 	hear(n, 0, wireup.KindOpen, ask)
 	if s := one(t, n, meetings.Dial); s.Pair != pair {
 		t.Errorf("%+v", s)
 	}
-	for what, change := range map[string]func(*wireup.Meeting){
-		"own world": func(m *wireup.Meeting) { m.World = own[:] }, "no world": func(m *wireup.Meeting) { m.World = make([]byte, len(own)) },
-		"half a world": func(m *wireup.Meeting) { m.World = other[1:] }, "no secret": func(m *wireup.Meeting) { m.Secret = nil },
+	for what, change := range map[string]func(*wireup.OtherWorld){
+		"own world": func(m *wireup.OtherWorld) { m.World = own[:] }, "no world": func(m *wireup.OtherWorld) { m.World = make([]byte, len(own)) },
+		"half a world": func(m *wireup.OtherWorld) { m.World = other[1:] }, "no secret": func(m *wireup.OtherWorld) { m.Secret = nil },
 	} {
 		t.Run(what, func(t *testing.T) {
 			wrong := ask
@@ -163,8 +163,8 @@ func TestLinks(t *testing.T) {
 	x.Local.Rank = 1
 	for _, c := range []struct {
 		known, allowed bool
-		phase          ending.Phase
-		world          dynamic.World
+		state          ending.ProcState
+		world          dynamic.WorldID
 		want           dynamic.Verdict
 	}{
 		{false, true, ending.InMPI, other, dynamic.UnknownRank},
@@ -175,12 +175,12 @@ func TestLinks(t *testing.T) {
 		{true, true, ending.InMPI, other, dynamic.StillLinked},
 	} {
 		x.Peer.World = c.world
-		if v := n.Arrive(x, c.known, c.phase, c.allowed); v != c.want {
+		if v := n.Arrive(x, c.known, c.state, c.allowed); v != c.want {
 			t.Errorf("%+v: %v", c, v)
 		}
 	}
 	n.SetLink(x, "tcp")
-	hear(n, 1, wireup.KindForget, wireup.Meeting{World: other[:]})
+	hear(n, 1, wireup.KindForget, wireup.OtherWorld{World: other[:]})
 	if v := n.Arrive(x, true, ending.InMPI, true); v != dynamic.Accepted {
 		t.Errorf("%v after the last one was forgotten", v)
 	}
@@ -198,7 +198,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 		}
 	}
 	letIn()
-	hear(n, 0, wireup.KindOpen, wireup.Meeting{World: other[:], Secret: key, Card: card(t)})
+	hear(n, 0, wireup.KindOpen, wireup.OtherWorld{World: other[:], Secret: key, Card: card(t)})
 	if all := steps(n); len(all) > 0 {
 		t.Fatalf("there is one already: %+v", all)
 	}

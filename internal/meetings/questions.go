@@ -12,8 +12,8 @@ import (
 const MaxQuestions = 32
 
 // questions are the links by which procs ask whether a proc of another world lives, to which their
-// link has broken (wireup.Meeting.LifeCheck). If a site is lost, each proc of each other one asks
-// about each proc of that site. So of those that are to one node one is dialled first, and the
+// link has broken (wireup.OtherWorld.LifeCheck). If a site is lost, each proc of each other one
+// asks about each proc of that site. So of those that are to one node one is dialled first, and the
 // others wait: if it reaches nobody, they have the same answer. With each answer of the node one
 // more is dialled at once, up to MaxQuestions.
 type questions[P Proc, C any] struct {
@@ -34,7 +34,7 @@ type questioning[P Proc, C any] struct {
 
 type question[P Proc, C any] struct {
 	dial Step[P, C]
-	x    *wireup.Meeting
+	x    *wireup.OtherWorld
 }
 
 func (q *questioning[P, C]) room() bool { return len(q.dialled) <= q.answers }
@@ -49,8 +49,8 @@ func (n *Node[P, C, L]) ask(x question[P, C]) {
 		qs.of[card] = &questioning[P, C]{dialled: make(map[QuestionID]dynamic.WorldPair)}
 	}
 	q, pair := qs.of[card], x.dial.Pair
-	switch phase := n.Links.Pairs.Phase(pair); {
-	case phase == dynamic.Dialling || phase == dynamic.Yielding:
+	switch state := n.Links.Pairs.State(pair); {
+	case state == dynamic.Dialling || state == dynamic.Yielding:
 		n.Links.Ask(pair, x.x) // it is dialled, though perhaps for messages
 	case !slices.ContainsFunc(q.waiting, func(y question[P, C]) bool { return y.dial.Pair == pair }):
 		q.waiting = append(q.waiting, x)
@@ -93,10 +93,10 @@ func (n *Node[P, C, L]) Answered(id QuestionID) {
 	}
 }
 
-// Searched records that the search for a link is over, before the proc gets that or knows it. why
+// DialEnded records that the search for a link is over, before the proc gets that or knows it. why
 // is the reason if it has reached nobody, which is then the answer for others that ask the same
 // node.
-func (n *Node[P, C, L]) Searched(id QuestionID, why error) {
+func (n *Node[P, C, L]) DialEnded(id QuestionID, why error) {
 	q, card := n.questions.end(id)
 	if q == nil {
 		return
@@ -105,7 +105,7 @@ func (n *Node[P, C, L]) Searched(id QuestionID, why error) {
 		same := q.waiting[:q.covered]
 		q.waiting, q.covered, q.answers = q.waiting[q.covered:], 0, 0
 		for _, y := range same {
-			if n.Links.Pairs.Phase(y.dial.Pair) == dynamic.Unlinked {
+			if n.Links.Pairs.State(y.dial.Pair) == dynamic.Unlinked {
 				n.SetNoLink(y.dial.Proc, y.dial.Pair, why)
 			}
 		}

@@ -19,7 +19,7 @@ func asks(t *testing.T, n *node, procs, peers int) {
 	t.Helper()
 	for p := range procs {
 		for peer := range peers {
-			n.HandleMessage(now, proc(p), wireup.Message{Kind: wireup.KindOpen, Peer: wire.WorldRank(peer), Meeting: &wireup.Meeting{
+			n.HandleMessage(now, proc(p), wireup.Message{Kind: wireup.KindOpen, Peer: wire.WorldRank(peer), Meeting: &wireup.OtherWorld{
 				World: other[:], Secret: key, Card: card(t), LifeCheck: true,
 			}})
 		}
@@ -45,7 +45,7 @@ func dials(t *testing.T, n *node) (to []meetings.Step[proc, int], denied int) {
 // lost is the end of a search that has reached nobody.
 func lost(n *node, x meetings.Step[proc, int]) {
 	n.Links.Pairs.Fail(x.Pair)
-	n.Searched(x.Question, errNobody)
+	n.DialEnded(x.Question, errNobody)
 	n.SetNoLink(x.Proc, x.Pair, errNobody)
 }
 
@@ -99,7 +99,7 @@ func TestLivingNodeIsAskedMore(t *testing.T) {
 		}
 		n.Links.Pairs.Made(x.Pair)
 		n.SetLink(x.Pair, "tcp")
-		n.Searched(x.Question, nil)
+		n.DialEnded(x.Question, nil)
 		if more, _ := dials(t, n); len(more) > 0 {
 			t.Fatalf("the end of a search that was answered begins %d", len(more))
 		}
@@ -153,7 +153,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	asks(t, n, 1, 2)
 	first, _ = dials(t, n)
 	n.Links.Pairs.Fail(first[0].Pair)
-	n.Searched(first[0].Question, nil)
+	n.DialEnded(first[0].Question, nil)
 	if more, denied := dials(t, n); len(more) != 1 || denied != 0 {
 		t.Errorf("%v are dialled, %d denied", more, denied)
 	}
@@ -175,9 +175,9 @@ func TestQuestionBeforeTheLastSearchIsOver(t *testing.T) {
 		t.Fatal(v)
 	}
 	n.SetLink(first[0].Pair, "tcp")
-	hear(n, 0, wireup.KindForget, wireup.Meeting{World: other[:]})
+	hear(n, 0, wireup.KindForget, wireup.OtherWorld{World: other[:]})
 	asks(t, n, 1, 1)
-	n.Searched(first[0].Question, nil)
+	n.DialEnded(first[0].Question, nil)
 	if again, _ := dials(t, n); len(again) != 1 || again[0].Pair != first[0].Pair {
 		t.Errorf("%v are dialled", again)
 	}

@@ -41,7 +41,7 @@ type Settings struct {
 	// Describe returns the state of the node and its procs, before ctx ends, and Phase how far the
 	// node is.
 	Describe func(ctx context.Context) *links.Node
-	Phase    func() links.Phase // not used by Add
+	Phase    func() links.NodeState // not used by Add
 }
 
 // Server serves metrics over HTTP.
@@ -70,7 +70,7 @@ func Serve(s Settings) (*Server, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		phase := s.Phase()
-		if phase != links.PhaseRunning && phase != links.PhaseSpare {
+		if phase != links.NodeRunning && phase != links.NodeSpare {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		_, _ = fmt.Fprintln(w, phase)

@@ -28,7 +28,7 @@ import (
 // sample is a node with something of everything.
 func sample() *links.Node {
 	return &links.Node{
-		NodeInfo: links.NodeInfo{ID: "a1b2", Host: "10.0.0.1"}, Phase: links.PhaseRunning,
+		NodeInfo: links.NodeInfo{ID: "a1b2", Host: "10.0.0.1"}, State: links.NodeRunning,
 		Procs: []links.Proc{
 			{Rank: 4, State: links.ProcRunning, Counts: &links.Counts{
 				Messages: 7, Data: 900, Sent: 1000, Received: 2000, Unexpected: 3, UnexpectedBytes: 96, Sleeps: 5, Slept: 1500 * time.Millisecond,
@@ -60,7 +60,7 @@ func sample() *links.Node {
 // serve serves a node, and returns what is at a path, with its status.
 func serve(t *testing.T, describe func(context.Context) *links.Node) func(path string) (string, int) {
 	t.Helper()
-	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe, Phase: func() links.Phase { return describe(t.Context()).Phase }})
+	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe, Phase: func() links.NodeState { return describe(t.Context()).State }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,19 +207,19 @@ func promtool(t *testing.T, text string) {
 }
 
 func TestHealth(t *testing.T) {
-	phase := links.PhaseStarting
-	get := serve(t, func(context.Context) *links.Node { return &links.Node{Phase: phase} })
+	phase := links.NodeStarting
+	get := serve(t, func(context.Context) *links.Node { return &links.Node{State: phase} })
 	for _, c := range []struct {
 		path string
-		set  links.Phase
+		set  links.NodeState
 		text string
 		want int
 	}{
-		{"/healthz", links.PhaseStarting, "ok\n", http.StatusOK},
-		{"/readyz", links.PhaseStarting, "starting\n", http.StatusServiceUnavailable},
-		{"/readyz", links.PhaseRunning, "running\n", http.StatusOK},
-		{"/readyz", links.PhaseEnding, "ending\n", http.StatusServiceUnavailable},
-		{"/", links.PhaseRunning, "404 page not found\n", http.StatusNotFound},
+		{"/healthz", links.NodeStarting, "ok\n", http.StatusOK},
+		{"/readyz", links.NodeStarting, "starting\n", http.StatusServiceUnavailable},
+		{"/readyz", links.NodeRunning, "running\n", http.StatusOK},
+		{"/readyz", links.NodeEnding, "ending\n", http.StatusServiceUnavailable},
+		{"/", links.NodeRunning, "404 page not found\n", http.StatusNotFound},
 	} {
 		phase = c.set
 		if text, status := get(c.path); text != c.text || status != c.want {

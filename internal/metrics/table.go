@@ -50,8 +50,8 @@ var table = []metric{
 		values: func(n *links.Node, add func(float64, ...string)) { add(1, n.ID, hostOf(n), version.String()) }},
 	{name: "impi_job_phase", labels: []string{"phase"}, help: "1 for the phase in which this node is: starting, running, ending, or spare at a spare site.",
 		values: func(n *links.Node, add func(float64, ...string)) {
-			for _, p := range []links.Phase{links.PhaseStarting, links.PhaseRunning, links.PhaseEnding, links.PhaseSpare} {
-				add(truth(p == n.Phase), string(p))
+			for _, p := range []links.NodeState{links.NodeStarting, links.NodeRunning, links.NodeEnding, links.NodeSpare} {
+				add(truth(p == n.State), string(p))
 			}
 		}},
 	{name: "impi_procs", labels: []string{"state"}, help: "Procs of this node: starting, init, running, finished or ended.",

@@ -134,7 +134,7 @@ func TestLinksOfTwoSites(t *testing.T) {
 		}
 	}
 	for _, s := range j.Sites {
-		if !s.Here || s.Phase != links.PhaseRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Agents) != 1 {
+		if !s.Here || s.Phase != links.NodeRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Agents) != 1 {
 			t.Errorf("%+v", s)
 		}
 		for _, p := range s.Ranks {
@@ -290,7 +290,7 @@ func TestNodeThatStartsSaysSo(t *testing.T) {
 	all := start(t, testJob("idle", 1))
 	<-all[0].n.listening
 	found := links.Survey(t.Context(), []string{all[0].n.dir.Path}, patience, links.Request{})
-	if len(found) != 1 || found[0].Err != nil || found[0].Node.Phase != links.PhaseStarting || found[0].About.Site != "alpha" {
+	if len(found) != 1 || found[0].Err != nil || found[0].Node.State != links.NodeStarting || found[0].About.Site != "alpha" {
 		t.Fatalf("%+v", found)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -43,7 +43,7 @@ func (n *node) open(ctx context.Context) *accept.Arrivals {
 
 func (n *node) keys(at *site.Listener) dynamic.Keys {
 	others := n.meetings.Keys()
-	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+	return func(name dynamic.WorldID, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of == dynamic.OfChannel {
 			return n.channels.Token(at.Host, name)
 		}
@@ -73,7 +73,7 @@ func (n *node) take(ctx context.Context, a *accept.Arrival) error {
 		return takeSpare(ctx, n, a)
 	case hello.Connect:
 		return n.meetings.AcceptConnect(ctx, a.Link, a.Greeting, hello, t)
-	case hello.World != dynamic.World{}:
+	case hello.World != dynamic.WorldID{}:
 		return n.meetings.AcceptLink(ctx, a.Link, a.Greeting, hello, t)
 	case hello.Probe:
 		return n.prober.Answer(ctx, a)

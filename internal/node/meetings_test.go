@@ -18,23 +18,23 @@ var portKey = []byte("a key of thirty-two bytes, or so")
 // openPort has a visitor open a port and waits until callers can come.
 func (v *visitor) openPort(backlog int) {
 	v.t.Helper()
-	v.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: 1, Key: portKey, Backlog: backlog}})
+	v.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.OtherWorld{Request: 1, Key: portKey, Backlog: backlog}})
 	if h := v.hear(); h.Kind != wireup.KindPort || h.Reason != "" || h.Meeting.Request != 1 {
 		v.t.Fatalf("%+v", h)
 	}
 }
 
 func (v *visitor) call(to *visitor, request uint64) {
-	v.say(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.Meeting{Request: request, Key: portKey, Card: to.card}})
+	v.say(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.OtherWorld{Request: request, Key: portKey, Card: to.card}})
 }
 
 func (v *visitor) take(request uint64) {
-	v.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: request, Key: portKey}})
+	v.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.OtherWorld{Request: request, Key: portKey}})
 }
 
 // meets has a visitor ask for a link to rank 0 of another's world.
 func (v *visitor) meets(to *visitor) {
-	v.say(wireup.Message{Kind: wireup.KindOpen, Peer: 0, Meeting: &wireup.Meeting{
+	v.say(wireup.Message{Kind: wireup.KindOpen, Peer: 0, Meeting: &wireup.OtherWorld{
 		World: to.world.World[:], Secret: to.world.Secret[:], Card: to.card,
 	}})
 }
@@ -136,15 +136,15 @@ func TestCallersWaitAndAreRefused(t *testing.T) {
 	a.wantsNo(wireup.KindAccepted, 2, mpierr.Port, "not open")
 	a.openPort(1)
 	a.take(3)
-	a.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: 3, Key: portKey, Cancel: true}})
+	a.say(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.OtherWorld{Request: 3, Key: portKey, Cancel: true}})
 	a.wantsNo(wireup.KindAccepted, 3, mpierr.Port, "given up")
 	a.take(4)
-	a.say(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.Meeting{Key: portKey}})
+	a.say(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.OtherWorld{Key: portKey}})
 	a.wantsNo(wireup.KindAccepted, 4, mpierr.Port, "closed")
 	b.call(a, 5)
 	b.wantsNo(wireup.KindConnected, 5, mpierr.Port, "the port is closed")
 	a.openPort(1)
-	a.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.Meeting{Request: 6, Key: portKey}})
+	a.say(wireup.Message{Kind: wireup.KindPort, Meeting: &wireup.OtherWorld{Request: 6, Key: portKey}})
 	a.wantsNo(wireup.KindPort, 6, mpierr.Port, "open already")
 }
 
@@ -155,8 +155,8 @@ func TestLinkAgain(t *testing.T) {
 		a.meets(b)
 		a.wants(wireup.KindLink, 0, "beta")
 		b.wants(wireup.KindLink, 0, "alfa")
-		a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
-		b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: a.world.World[:]}})
+		a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: b.world.World[:]}})
+		b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: a.world.World[:]}})
 	}
 }
 
@@ -165,7 +165,7 @@ func TestLinkAgain(t *testing.T) {
 func TestLinkWaitsForTheLastOne(t *testing.T) {
 	a, b := startVisitor(t, "alfa"), startVisitor(t, "beta")
 	forget := func(v, other *visitor) {
-		v.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: other.world.World[:]}})
+		v.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: other.world.World[:]}})
 	}
 	for range 3 {
 		a.meets(b)
@@ -193,7 +193,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 	a.meets(b)
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")
-	b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: a.world.World[:]}})
+	b.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: a.world.World[:]}})
 	a.world.Secret[0] ^= 1
 	b.meets(a) // and is answered: its node has heard the other message
 	b.wantsNo(wireup.KindLink, 0, mpierr.Port, "wrong job")
@@ -209,7 +209,7 @@ func TestLinkBeforeTheLastOneIsForgotten(t *testing.T) {
 		})
 	}()
 	a.r.err.Await("link to another world waits", 1)
-	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
+	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: b.world.World[:]}})
 	a.wants(wireup.KindLink, 0, "beta")
 	b.wants(wireup.KindLink, 0, "alfa")
 	<-done

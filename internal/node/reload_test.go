@@ -103,7 +103,7 @@ func TestReloadThatWouldLoseLinksToAnotherWorld(t *testing.T) {
 	if x := a.r.reload(false); !strings.Contains(x.Error, "links would be lost") || x.Reload != nil {
 		t.Errorf("%+v", x)
 	}
-	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: b.world.World[:]}})
+	a.say(wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: b.world.World[:]}})
 	a.openPort(0) // and has an answer: the node has heard that before
 	if x := a.r.reload(false); x.Error != "" || x.Reload.Lost != 0 {
 		t.Errorf("without a link: %+v", x)

@@ -197,7 +197,7 @@ func TestLinksThatBreakInTheirGreeting(t *testing.T) {
 				if said := r.err.String(); strings.Contains(said, "no direct link") {
 					t.Error("the pair went by its agents")
 				}
-				if r.n.direct.Phase(direct.Pair{Local: wire.WorldRank(r.n.opt.Site.Client), Peer: 1 - wire.WorldRank(r.n.opt.Site.Client)}) != dynamic.Linked {
+				if r.n.direct.PairState(direct.Pair{Local: wire.WorldRank(r.n.opt.Site.Client), Peer: 1 - wire.WorldRank(r.n.opt.Site.Client)}) != dynamic.Linked {
 					t.Errorf("site %s has no link", r.n.opt.Site.Name)
 				}
 			}

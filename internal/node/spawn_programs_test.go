@@ -219,7 +219,7 @@ func callParents(c *wireup.Conn, job *wireup.Job) {
 	check(err)
 	card, err := port.Card.AppendText(nil)
 	check(err)
-	check(c.Send(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.Meeting{Request: 1, Key: port.Key[:], Card: string(card)}}))
+	check(c.Send(wireup.Message{Kind: wireup.KindConnect, Meeting: &wireup.OtherWorld{Request: 1, Key: port.Key[:], Card: string(card)}}))
 	for {
 		m, fds, err := c.Recv()
 		check(err)

@@ -27,8 +27,8 @@ func spawnsHere(mode, end string) order {
 	return o
 }
 
-// recordsOf makes a job of two sites whose procs spawn leave a report and timelines in a folder, and
-// serve metrics.
+// recordsOf makes a job of two sites whose procs spawn leave a report and timelines in a folder,
+// and serve metrics.
 func recordsOf(t *testing.T, dir, report string, o order) *config.Job {
 	t.Helper()
 	self, err := os.Executable()

@@ -217,7 +217,7 @@ func (s *survival) welcomed(p *procs.Proc) {
 }
 
 func tellProc(p *procs.Proc, l wire.Lost) {
-	if p.Phase() == ending.InMPI {
+	if p.State() == ending.InMPI {
 		_ = p.Send(wireup.Message{Kind: wireup.KindFailed, Peer: l.First, Last: l.Last, Code: int(l.Status), Reason: l.Text}) // it may have ended
 	}
 }

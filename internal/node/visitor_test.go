@@ -39,7 +39,7 @@ func visit() {
 	job, err := wireup.OpenJob(fds[1], fds[2])
 	check(err)
 	out := json.NewEncoder(os.Stdout)
-	check(out.Encode(heardByVisitor{Message: wireup.Message{Kind: wireup.KindWelcome, Meeting: &wireup.Meeting{World: job.Describe(), Card: job.Card}}}))
+	check(out.Encode(heardByVisitor{Message: wireup.Message{Kind: wireup.KindWelcome, Meeting: &wireup.OtherWorld{World: job.Describe(), Card: job.Card}}}))
 	go func() {
 		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 			var m wireup.Message

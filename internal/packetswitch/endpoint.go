@@ -72,9 +72,9 @@ func (p *endpoint) packed(l link.Link, c *compress.Config) link.Link {
 func (p *endpoint) Due() bool { return p.ended == nil && p.s.Agent.HasOutput(p.id) }
 
 // Flush writes until nothing is left or the link is full, and reports whether it wrote any.
-// An error in writing does not end the link of a proc: one that does not read any more may have sent
-// something before, so only reading ends it. Of a channel what has arrived is read first, as it may
-// say why the other end has closed it.
+// An error in writing does not end the link of a proc: one that does not read any more may have
+// sent something before, so only reading ends it. Of a channel what has arrived is read first, as
+// it may say why the other end has closed it.
 func (p *endpoint) Flush() (progress bool) {
 	a := p.s.Agent
 	for a.HasOutput(p.id) {

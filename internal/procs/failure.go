@@ -27,7 +27,7 @@ func (w ProcID) String() string {
 // report calls f with the node's ending and what is known of the proc. A failure after Finalize is
 // only logged: the other procs go on, as they may have results to write.
 func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (late *ending.Failure)) {
-	x := ending.Proc{Name: p.ID().String(), Number: p.Local, Phase: p.Phase(), Loss: p.lost(), Aborted: p.aborted.Load()}
+	x := ending.Proc{Name: p.ID().String(), Number: p.Local, State: p.State(), Loss: p.lost(), Aborted: p.aborted.Load()}
 	var late *ending.Failure
 	p.set.End.Report(func(now time.Time, e *ending.Ending) { late = f(now, e, x) })
 	if late != nil {
@@ -36,7 +36,7 @@ func (p *Proc) report(f func(now time.Time, e *ending.Ending, p ending.Proc) (la
 }
 
 func (p *Proc) ends(x ending.Exit) {
-	if p.Phase() == ending.InMPI && !p.aborted.Load() && p.set.Losses != nil {
+	if p.State() == ending.InMPI && !p.aborted.Load() && p.set.Losses != nil {
 		var f *ending.Failure
 		p.report(func(_ time.Time, e *ending.Ending, p ending.Proc) *ending.Failure {
 			f = e.ProcLost(p, x)

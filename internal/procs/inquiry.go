@@ -28,7 +28,7 @@ var errSilent = errors.New("it does not answer")
 // Stats requests the statistics of a proc that is in MPI, until ctx ends; with calls also in which
 // calls of MPI it waits, unless an inquiry is already under way.
 func (p *Proc) Stats(ctx context.Context, calls bool) (*wireup.Stats, error) {
-	switch p.Phase() {
+	switch p.State() {
 	case ending.InMPI:
 	case ending.Finished:
 		return nil, errors.New("it has passed MPI Finalize")

@@ -77,7 +77,7 @@ func TestAProcIsAskedOnce(t *testing.T) {
 	defer theirs.Close()
 	defer control.Close()
 	p := &Proc{os: x, control: control}
-	p.phase.Store(int32(ending.InMPI))
+	p.state.Store(int32(ending.InMPI))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	if since := p.SilentSince(); !since.IsZero() {

@@ -35,7 +35,7 @@ type Proc struct {
 	os         *launch.Process
 	control    *wireup.Conn
 	rank       atomic.Int32 // NoRank until startup is over
-	phase      atomic.Int32
+	state      atomic.Int32
 	drained    chan struct{} // closed at the end of the control socket
 	endHandled chan struct{} // see EndHandled
 	inquiry    inquiry
@@ -49,8 +49,8 @@ type Proc struct {
 // Rank returns the proc's rank in the world, NoRank until startup is over.
 func (p *Proc) Rank() wire.WorldRank { return wire.WorldRank(p.rank.Load()) }
 
-// Phase returns how far the proc has got.
-func (p *Proc) Phase() ending.Phase { return ending.Phase(p.phase.Load()) }
+// State returns how far the proc has got.
+func (p *Proc) State() ending.ProcState { return ending.ProcState(p.state.Load()) }
 
 // Address returns the address of the proc's host.
 func (p *Proc) Address() string { return p.host.Address.String() }
@@ -102,7 +102,7 @@ func (p *Proc) prefix() string {
 
 // Welcome informs a proc that waits in Init that it may run.
 func (p *Proc) Welcome(m wireup.Message, fds ...int) error {
-	p.phase.Store(int32(ending.InMPI))
+	p.state.Store(int32(ending.InMPI))
 	return p.Send(m, fds...)
 }
 
@@ -124,29 +124,29 @@ func (p *Proc) listen() {
 }
 
 func (p *Proc) heard(m wireup.Message) {
-	phase := p.Phase()
+	state := p.State()
 	switch {
 	case m.Kind == wireup.KindAbort:
 		p.report(func(now time.Time, e *ending.Ending, x ending.Proc) *ending.Failure {
 			return e.ProcAborted(now, x, m.Code, m.Reason)
 		})
 		p.aborted.Store(true)
-	case m.Kind == wireup.KindLost && phase == ending.InMPI:
+	case m.Kind == wireup.KindLost && state == ending.InMPI:
 		p.loses(m)
-	case m.Kind == wireup.KindHello && phase == ending.Starting:
+	case m.Kind == wireup.KindHello && state == ending.Starting:
 		if m.Version != wireup.Version {
 			p.set.End.Fail(ending.NodeFailed(fmt.Errorf("%v uses %s, whose control protocol has version %d; this node's has %d: build the program and impi-node from one release",
 				p.ID(), m.Library, m.Version, wireup.Version)))
 			return
 		}
 		p.board = m.Board
-		p.phase.Store(int32(ending.Greeted))
+		p.state.Store(int32(ending.Greeted))
 		p.set.without.inMPI()
 		p.set.greeted <- p
-	case m.Kind == wireup.KindAccount && m.Account != nil && phase == ending.InMPI:
+	case m.Kind == wireup.KindAccount && m.Account != nil && state == ending.InMPI:
 		p.counts(m.Account)
-	case phase == ending.InMPI && p.set.Events.HandleMessage(p, m):
-	case m.Kind == wireup.KindStats && phase >= ending.InMPI:
+	case state == ending.InMPI && p.set.Events.HandleMessage(p, m):
+	case m.Kind == wireup.KindStats && state >= ending.InMPI:
 		if m.Stats != nil && m.Stats.Account != nil {
 			p.counts(m.Stats.Account)
 		}
@@ -156,8 +156,8 @@ func (p *Proc) heard(m wireup.Message) {
 	case m.Kind == wireup.KindTrace && m.Cut != nil && !p.cut:
 		p.cut = true
 		p.set.traceCut(p, m)
-	case m.Kind == wireup.KindFini && phase == ending.InMPI:
-		p.phase.Store(int32(ending.Finished))
+	case m.Kind == wireup.KindFini && state == ending.InMPI:
+		p.state.Store(int32(ending.Finished))
 		p.set.Events.LeftMPI(p, true)
 		p.os.Release() // a proc that has joined may wait for the end of the node now
 	default:
@@ -228,7 +228,7 @@ func (p *Proc) watch() {
 		}
 	}
 	_ = p.control.Close() // listen ends, if it has not
-	if p.Phase() == ending.InMPI {
+	if p.State() == ending.InMPI {
 		p.set.Events.LeftMPI(p, false)
 	}
 	if x := (ending.Exit{Text: e.String(), Status: e.Status(), Unseen: e.Unseen, At: at}); !p.keeps(x) {
@@ -240,13 +240,13 @@ func (p *Proc) watch() {
 // without having finished, that is reported as its end, since it cannot be reached any more.
 func (p *Proc) outlivesSocket() {
 	var late <-chan time.Time
-	if !p.set.MayDoWithout || p.Phase() != ending.Starting { // otherwise the program may not use MPI
+	if !p.set.MayDoWithout || p.State() != ending.Starting { // otherwise the program may not use MPI
 		late = time.After(drainLimit)
 	}
 	select {
 	case <-p.os.Exited():
 	case <-late:
-		if p.Phase() != ending.Finished {
+		if p.State() != ending.Finished {
 			p.ends(ending.Exit{Text: "closed its connection to the node", At: time.Now()})
 			if p.set.Losses != nil {
 				_ = p.os.Signal(syscall.SIGKILL) // the others continue without it

@@ -86,12 +86,12 @@ func New(s Settings) *Set {
 
 // NewWithoutProcesses returns a set for tests: it has n procs of the site's first host, without
 // processes.
-func NewWithoutProcesses(s Settings, n int, phase ending.Phase) *Set {
+func NewWithoutProcesses(s Settings, n int, state ending.ProcState) *Set {
 	set := New(s)
 	for i := range n {
 		p := &Proc{set: set, Local: i, host: s.Routes.Site.Hosts[0]}
 		p.rank.Store(int32(routes.NoRank))
-		p.phase.Store(int32(phase))
+		p.state.Store(int32(state))
 		set.all = append(set.all, p)
 	}
 	return set
@@ -274,7 +274,7 @@ func (s *Set) Missing() (who string, first int) {
 	first = -1
 	others := -1
 	for i, p := range s.all {
-		if p.Phase() != ending.Starting {
+		if p.State() != ending.Starting {
 			continue
 		}
 		if others++; first < 0 {
@@ -296,7 +296,7 @@ func (s *Set) Missing() (who string, first int) {
 
 // Finishing reports whether some proc has passed Finalize.
 func (s *Set) Finishing() bool {
-	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.Phase() == ending.Finished })
+	return slices.ContainsFunc(s.All(), func(p *Proc) bool { return p.State() == ending.Finished })
 }
 
 // Signal sends a signal to all procs. Failures are only logged.

@@ -34,7 +34,7 @@ func (w *without) inMPI() {
 // one it is reported then.
 func (p *Proc) keeps(x ending.Exit) bool {
 	w := &p.set.without
-	if !p.set.MayDoWithout || p.Phase() != ending.Starting || x.Status != 0 || x.Unseen || p.aborted.Load() {
+	if !p.set.MayDoWithout || p.State() != ending.Starting || x.Status != 0 || x.Unseen || p.aborted.Load() {
 		return false
 	}
 	w.mu.Lock()

@@ -75,7 +75,7 @@ func (r *redialler) again(epoch uint64, pause time.Duration, why error) {
 		case <-r.ctx.Done():
 			return
 		}
-		err := r.attempt()
+		err := r.redialOnce()
 		switch now := time.Now(); {
 		case err == nil, r.ctx.Err() != nil:
 			return
@@ -114,7 +114,7 @@ func (r *redialler) untilNew() {
 		if over || r.ctx.Err() != nil {
 			return
 		}
-		err := r.attempt()
+		err := r.redialOnce()
 		if err == nil {
 			r.l.mu.Lock()
 			again := r.wanted > wanted
@@ -138,7 +138,7 @@ func (r *redialler) untilNew() {
 	}
 }
 
-func (r *redialler) attempt() error {
+func (r *redialler) redialOnce() error {
 	ctx, cancel := context.WithTimeout(r.ctx, greetLimit)
 	defer cancel()
 	nc, err := r.dial(ctx, "tcp", r.server)

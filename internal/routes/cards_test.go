@@ -14,7 +14,7 @@ import (
 // needed.
 func TestCards(t *testing.T) {
 	text := func(node string) (b []byte) {
-		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		b, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestCardsOfManyHosts(t *testing.T) {
 	const hosts = 20_000
 	var procs startup.Procs
 	for h := range hosts {
-		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.Endpoint{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		text, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -83,11 +83,11 @@ func inOrder(t *testing.T, from io.Reader) (read uint32) {
 // carried on by others, again and again, and those before are closed.
 func TestMoving(t *testing.T) {
 	a, b := pair(t)
-	near, far := NewMoving(a, nil), NewMoving(b, nil)
+	near, far := NewReplaceableConn(a, nil), NewReplaceableConn(b, nil)
 	stop := make(chan struct{})
 	var all sync.WaitGroup
 	var wrote, read [2]uint32
-	for i, ends := range [][2]*Moving{{near, far}, {far, near}} {
+	for i, ends := range [][2]*ReplaceableConn{{near, far}, {far, near}} {
 		all.Go(func() { wrote[i] = numbers(t, ends[0], stop) })
 		all.Go(func() { read[i] = inOrder(t, ends[1]) })
 	}
@@ -96,13 +96,13 @@ func TestMoving(t *testing.T) {
 		x, y := pair(t)
 		var both sync.WaitGroup
 		for _, end := range []struct {
-			m  *Moving
+			m  *ReplaceableConn
 			to net.Conn
 		}{{near, x}, {far, y}} {
 			if err := end.m.Reserve(); err != nil {
 				t.Fatal(err)
 			}
-			if err := end.m.Reserve(); !errors.Is(err, ErrMoving) {
+			if err := end.m.Reserve(); !errors.Is(err, ErrReplacing) {
 				t.Fatal("two moves at a time:", err)
 			}
 			both.Go(func() {
@@ -121,7 +121,7 @@ func TestMoving(t *testing.T) {
 	if read != wrote || read[0] == 0 || read[1] == 0 {
 		t.Errorf("read %v of %v", read, wrote)
 	}
-	for _, m := range []*Moving{near, far} {
+	for _, m := range []*ReplaceableConn{near, far} {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
@@ -135,7 +135,7 @@ func TestMoving(t *testing.T) {
 func TestMovingAsk(t *testing.T) {
 	a, b := pair(t)
 	asked := make(chan struct{}, 1)
-	near, far := NewMoving(a, func() { asked <- struct{}{} }), NewMoving(b, nil)
+	near, far := NewReplaceableConn(a, func() { asked <- struct{}{} }), NewReplaceableConn(b, nil)
 	defer near.Close()
 	defer far.Close()
 	for _, err := range []error{write(far, "x"), far.Ask(), write(far, "y")} {
@@ -150,12 +150,12 @@ func TestMovingAsk(t *testing.T) {
 	<-asked
 }
 
-func write(m *Moving, s string) error { _, err := m.Write([]byte(s)); return err }
+func write(m *ReplaceableConn, s string) error { _, err := m.Write([]byte(s)); return err }
 
 // TestMovingFrames: a frame that comes byte by byte is read, and one that is too long is an error.
 func TestMovingFrames(t *testing.T) {
 	a, b := pair(t)
-	near := NewMoving(a, nil)
+	near := NewReplaceableConn(a, nil)
 	defer near.Close()
 	go func() {
 		for _, x := range append([]byte{0, 0, 0, 3}, "abc\x7f\xff\xff\xff"...) {
@@ -172,13 +172,13 @@ func TestMovingFrames(t *testing.T) {
 // TestMovingDeadlines: deadlines hold on the connection that carries on.
 func TestMovingDeadlines(t *testing.T) {
 	a, b := pair(t)
-	near, far := NewMoving(a, nil), NewMoving(b, nil)
+	near, far := NewReplaceableConn(a, nil), NewReplaceableConn(b, nil)
 	defer near.Close()
 	defer far.Close()
 	x, y := pair(t)
 	var read, moved sync.WaitGroup
 	for _, end := range []struct {
-		m  *Moving
+		m  *ReplaceableConn
 		to net.Conn
 	}{{near, x}, {far, y}} {
 		if err := end.m.Reserve(); err != nil {

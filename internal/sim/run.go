@@ -84,7 +84,7 @@ type execution struct {
 	k       *kernel.Kernel
 	meeting *job.Worlds // nil: there is one world
 	steps   *steps      // steps of connecting
-	worlds  []*job.World
+	worlds  []*job.Simulation
 	watches []*watch // by world
 	records []*script.Record
 	cover   Coverage
@@ -135,7 +135,7 @@ func newExecution(k *kernel.Kernel, c *Case, cover Coverage, trace bool) (*execu
 	if worlds > 1 {
 		x.meet()
 	}
-	x.worlds, x.watches = make([]*job.World, worlds), make([]*watch, worlds)
+	x.worlds, x.watches = make([]*job.Simulation, worlds), make([]*watch, worlds)
 	first := 0
 	for w := range worlds {
 		if _, spawned := c.Program.Spawned(w); spawned {
@@ -188,7 +188,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 }
 
 func (x *execution) run() *Failure {
-	first := slices.DeleteFunc(slices.Clone(x.worlds), func(w *job.World) bool { return w == nil })
+	first := slices.DeleteFunc(slices.Clone(x.worlds), func(w *job.Simulation) bool { return w == nil })
 	all := job.RunAll(x.k, job.Bounds{Events: maxEvents, Time: maxTime}, first...)
 	x.cover.run(x, all)
 	return x.judge(all)

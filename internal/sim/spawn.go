@@ -281,6 +281,6 @@ func (x *execution) spawned(program string, sites []job.Site) (*job.Config, erro
 	}
 	x.watches[world] = watch
 	cfg := x.config(one, watch, first)
-	cfg.Started = func(w *job.World) { x.worlds[world] = w }
+	cfg.Started = func(w *job.Simulation) { x.worlds[world] = w }
 	return &cfg, nil
 }

@@ -126,7 +126,7 @@ func (w *watch) Fault() error {
 }
 
 // Agent passes what an agent reports about its memory to the checker.
-func (w *watch) Agent(host int, s agent.Stats) {
+func (w *watch) Agent(host int, s agent.Counts) {
 	_ = w.checker.Memory(host, int64(s.Queued-s.Ends), int64(s.Memory), int64(w.c.chunk()), w.k.Now())
 }
 

@@ -105,7 +105,7 @@ func (s *Site) card(h *Host) ([]byte, error) {
 		Features:   routes.TrimFeatures(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
 	}
 	for _, l := range h.Direct {
-		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: l.Transport.Name, Address: l.Address()})
+		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: l.Transport.Name, Address: l.Address()})
 	}
 	return c.AppendText(nil)
 }
@@ -115,7 +115,7 @@ func (s *Site) card(h *Host) ([]byte, error) {
 func SpareCard(s *Site) *dynamic.BusinessCard {
 	c := &dynamic.BusinessCard{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
 	for _, t := range s.Routes.Transports {
-		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: t.Name})
+		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: t.Name})
 	}
 	return c
 }

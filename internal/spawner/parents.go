@@ -29,8 +29,8 @@ type Parents struct {
 
 	mu     sync.Mutex
 	worlds spawn.Worlds[*procs.Proc]
-	of     map[*spawn.World[*procs.Proc]]*world // worlds that were started and have not ended
-	alarm  lifetime.Alarm                       // at the worlds' deadline
+	of     map[*spawn.SpawnedWorld[*procs.Proc]]*world // worlds that were started and have not ended
+	alarm  lifetime.Alarm                              // at the worlds' deadline
 }
 
 // Spawning is called when a proc spawns. The function that it returns is called when the procs of
@@ -39,8 +39,8 @@ type Spawning func(by *procs.Proc, commands []spawn.Command) func(world string, 
 
 // NewParents makes the parents of a node that meets other worlds by m.
 func (d *Spawner) NewParents(m *meet.Meetings, inherit func(ending.Outcome)) *Parents {
-	s := &Parents{spawner: d, meet: m, Inherit: inherit, of: make(map[*spawn.World[*procs.Proc]]*world)}
-	m.PortClosed = func(port dynamic.World) { s.withWorlds(func() { s.worlds.PortClosed(port) }) }
+	s := &Parents{spawner: d, meet: m, Inherit: inherit, of: make(map[*spawn.SpawnedWorld[*procs.Proc]]*world)}
+	m.PortClosed = func(port dynamic.WorldID) { s.withWorlds(func() { s.worlds.PortClosed(port) }) }
 	return s
 }
 
@@ -53,14 +53,14 @@ func (s *Parents) withWorlds(f func()) {
 }
 
 func (s *Parents) tick() {
-	s.end(func() []*spawn.World[*procs.Proc] { return s.worlds.Tick(time.Now()) }, func(w *world) *ending.Failure {
+	s.end(func() []*spawn.SpawnedWorld[*procs.Proc] { return s.worlds.Tick(time.Now()) }, func(w *world) *ending.Failure {
 		return ending.TimedOut("%v passed before %s and its parents had connected", s.limit(), w.name)
 	})
 }
 
 func (s *Parents) limit() time.Duration { return routes.CurrentLimits(s.spawner.Routes).Start }
 
-func (s *Parents) end(which func() []*spawn.World[*procs.Proc], why func(*world) *ending.Failure) {
+func (s *Parents) end(which func() []*spawn.SpawnedWorld[*procs.Proc], why func(*world) *ending.Failure) {
 	var all []*world
 	s.withWorlds(func() {
 		for _, x := range which() {
@@ -104,7 +104,7 @@ func (s *Parents) HandleMessage(p *procs.Proc, x wireup.Message) bool {
 }
 
 func (s *Parents) cancel(p *procs.Proc, request uint64) {
-	which := func() (list []*spawn.World[*procs.Proc]) {
+	which := func() (list []*spawn.SpawnedWorld[*procs.Proc]) {
 		if w := s.worlds.Cancel(p, request); w != nil {
 			list = append(list, w)
 		}
@@ -113,7 +113,7 @@ func (s *Parents) cancel(p *procs.Proc, request uint64) {
 	s.end(which, func(*world) *ending.Failure { return ending.EndedByParents("its parents could not connect with it") })
 }
 
-func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
+func (s *Parents) spawn(p *procs.Proc, x *wireup.OtherWorld) {
 	work := func() {
 		var commands []spawn.Command
 		if x.Spawn != nil {
@@ -126,7 +126,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 			spawned = s.Spawning(p, commands)
 		}
 		world := ""
-		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: x.Request}}
+		answer := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.OtherWorld{Request: x.Request}}
 		t := spawn.NewTransaction(commands)
 		if r := spawn.Check(s.meet.Able, commands); r != nil {
 			t.Refuse(r)
@@ -145,7 +145,7 @@ func (s *Parents) spawn(p *procs.Proc, x *wireup.Meeting) {
 
 // startWorld starts a world and waits until its procs are in Init. If the transaction is refused,
 // nothing is left of it. It returns the world's name.
-func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Transaction) string {
+func (s *Parents) startWorld(p *procs.Proc, x *wireup.OtherWorld, t *spawn.Transaction) string {
 	w := &world{Transaction: t, parents: s}
 	w.Spawner, w.Request = p, x.Request
 	w.ctx, w.cancel = context.WithCancel(s.meet.Ctx)
@@ -158,15 +158,15 @@ func (s *Parents) startWorld(p *procs.Proc, x *wireup.Meeting, t *spawn.Transact
 	if r != nil {
 		t.Refuse(r)
 		log.Debug("procs could not be spawned", "world", w.name, "for", p.ID(), "reason", r.Reason)
-		s.withWorlds(func() { s.worlds.NotStarted(&w.World) })
+		s.withWorlds(func() { s.worlds.NotStarted(&w.SpawnedWorld) })
 		w.giveUp(ending.EndedByParents("it could not be spawned: " + r.Reason))
 		return w.name
 	}
 	log.Debug("procs are spawned", "world", w.name, "for", p.ID())
 	open := s.meet.PortIsOpen(w.Port)
 	s.withWorlds(func() {
-		s.of[&w.World] = w
-		s.worlds.Started(time.Now(), &w.World, s.limit(), open)
+		s.of[&w.SpawnedWorld] = w
+		s.worlds.Started(time.Now(), &w.SpawnedWorld, s.limit(), open)
 	})
 	s.spawner.tasks.Go(func() { s.follow(w) })
 	return w.name
@@ -181,8 +181,8 @@ func (s *Parents) follow(w *world) {
 	}
 	var end spawn.End
 	s.withWorlds(func() {
-		end = s.worlds.Ended(&w.World, text, s.spawner.tasks.Err() != nil)
-		delete(s.of, &w.World)
+		end = s.worlds.Ended(&w.SpawnedWorld, text, s.spawner.tasks.Err() != nil)
+		delete(s.of, &w.SpawnedWorld)
 	})
 	log := s.meet.Log
 	switch {

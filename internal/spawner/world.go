@@ -23,7 +23,7 @@ type part interface {
 
 // world is a world that a proc of this node has spawned. Its server runs in this node.
 type world struct {
-	spawn.World[*procs.Proc]
+	spawn.SpawnedWorld[*procs.Proc]
 	*spawn.Transaction
 	parents *Parents
 	name    string

@@ -19,7 +19,7 @@ func view(local, peer int, plane string, sent, received uint64) links.View {
 func merged(views []links.View, channels []links.Channel, procs ...links.Proc) *links.Job {
 	about := links.NodeInfo{Job: "heat", ID: "a1b2", Site: "alpha"}
 	site := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
-	return &links.Merge([]links.FoundNode{{About: about, Node: &links.Node{NodeInfo: about, Phase: links.PhaseRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
+	return &links.Merge([]links.FoundNode{{About: about, Node: &links.Node{NodeInfo: about, State: links.NodeRunning, Sites: []links.Site{site}, Procs: procs, Views: views, Channels: channels}}})[0]
 }
 
 // TestUnderWay: all procs wait, and what decides is whether each end has what the other one has
@@ -141,7 +141,7 @@ func TestTooManyPairsByHost(t *testing.T) {
 
 // TestStarting: where the procs are, and for whom the site waits.
 func TestStarting(t *testing.T) {
-	p := links.SiteState{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.PhaseStarting, Waits: "site beta", Ranks: []links.Proc{
+	p := links.SiteState{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.NodeStarting, Waits: "site beta", Ranks: []links.Proc{
 		{Rank: -1, PID: 7, Address: "10.0.0.1", State: links.ProcInit}, {Rank: -1, PID: 8, Address: "10.0.0.2", State: links.ProcInit},
 	}}
 	var b strings.Builder

@@ -274,11 +274,11 @@ func TestPage(t *testing.T) {
 	b.await(`/^(nothing answers here any more|the job has ended: this is what was seen last)/.test(document.getElementById("live").textContent)`) // whether its end has been told or not
 }
 
-// TestPageOfALargeHost: 1,024 procs of one host are a field that is as wide as the page, not a tower
-// of a few in each row.
+// TestPageOfALargeHost: 1,024 procs of one host are a field that is as wide as the page, not a
+// tower of a few in each row.
 func TestPageOfALargeHost(t *testing.T) {
 	j := links.Job{Name: "wide", ID: "abc"}
-	p := links.SiteState{Site: links.Site{Name: "local", Own: true, Procs: 1024, Hosts: []string{"127.0.0.1"}}, Phase: links.PhaseRunning}
+	p := links.SiteState{Site: links.Site{Name: "local", Own: true, Procs: 1024, Hosts: []string{"127.0.0.1"}}, Phase: links.NodeRunning}
 	for rank := range 1024 {
 		p.Ranks = append(p.Ranks, links.Proc{Rank: rank, PID: 1000 + rank, State: links.ProcRunning, Counts: &links.Counts{}})
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// boardPoints are those of operations on a board (core/board), in C, and how a member sleeps, in Go.
+// boardPoints are those of operations on a board (core/board), in C, and how a member sleeps, in
+// Go.
 var boardPoints = []point{
 	{name: "arrive", file: "cmd/libmpi/onboard.h", code: "static inline void arrive(struct op *o) { atomic_exchange(progress(o->b, o->b->me), o->step); }", order: Sequential, less: Relaxed},
 	{name: "tell", file: "cmd/libmpi/onboard.h", code: "atomic_exchange(word, o->step);", order: Sequential, less: AcquireRelease},

@@ -2,7 +2,8 @@ package weakmem
 
 import "testing"
 
-// lendPoints are those of memory that a member lends on the board, and posts for who cannot read it.
+// lendPoints are those of memory that a member lends on the board, and posts for who cannot read
+// it.
 var lendPoints = []point{
 	{name: "lend", file: "cmd/libmpi/onboard.h", code: "atomic_exchange((_Atomic uint64_t *)e, o->step);", order: Sequential, less: Relaxed},
 	{name: "see", file: "cmd/libmpi/onboard.h", code: "if (LOAD(*word) >= want)", order: Acquire, less: Relaxed},

@@ -1,6 +1,6 @@
-// Package weakmem runs small programs of several threads in every way in which a machine with a weak
-// memory order may run them, for tests of what procs do in memory that they share. Where a thread may
-// load an old value or a new one, both are tried, and so is every order of the threads.
+// Package weakmem runs small programs of several threads in every way in which a machine with a
+// weak memory order may run them, for tests of what procs do in memory that they share. Where a
+// thread may load an old value or a new one, both are tried, and so is every order of the threads.
 //
 // # Memory
 //

@@ -113,12 +113,12 @@ func (j *Job) Proc(r wire.WorldRank) (p Proc) {
 
 // Runs yields the job's procs by ascending rank, in the longest runs of procs for which the job has
 // the same fields. It does not mark this proc's path to itself.
-func (j *Job) Runs() iter.Seq[Run] {
+func (j *Job) Runs() iter.Seq[ProcRun] {
 	if j.table != nil {
 		return j.table.Runs()
 	}
-	return func(yield func(Run) bool) {
-		for r := 0; r < len(j.Procs) && yield(Run{First: wire.WorldRank(r), N: 1, Proc: j.Procs[r]}); r++ {
+	return func(yield func(ProcRun) bool) {
+		for r := 0; r < len(j.Procs) && yield(ProcRun{First: wire.WorldRank(r), N: 1, Proc: j.Procs[r]}); r++ {
 		}
 	}
 }

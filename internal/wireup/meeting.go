@@ -42,14 +42,15 @@ const (
 	KindDisconnect Kind = "part"
 )
 
-// Meeting has the fields about other worlds. In KindOpen and KindLink it means that Peer is a rank
-// of World and not of the job; in KindOpen it also has that world's Secret and the peer's Card.
-type Meeting struct {
+// OtherWorld has the fields about other worlds. In KindOpen and KindLink it means that Peer is a
+// rank of World and not of the job; in KindOpen it also has that world's Secret and the peer's
+// Card.
+type OtherWorld struct {
 	// Request is a number that the proc chooses, to match answers with requests.
 	Request uint64 `json:"request,omitempty"`
 	Cancel  bool   `json:"cancel,omitempty"`
 
-	World  []byte `json:"world,omitempty"`  // dynamic.World
+	World  []byte `json:"world,omitempty"`  // dynamic.WorldID
 	Secret []byte `json:"secret,omitempty"` // dynamic.Token
 	Key    []byte `json:"key,omitempty"`    // dynamic.Token of a port
 	Card   string `json:"card,omitempty"`

@@ -79,7 +79,7 @@ type Message struct {
 	Stats     *Stats          `json:"stats,omitempty"`      // stats: the answer
 	Resumable *Resumable      `json:"lasting,omitempty"`    // link, open: of a link that outlives its connections
 	Compress  *Compress       `json:"compress,omitempty"`   // link: its bytes go compressed
-	Meeting   *Meeting        `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
+	Meeting   *OtherWorld     `json:"meeting,omitempty"`    // open, link: of a peer in another world; and the messages of meeting.go
 }
 
 // TruncatedTrace describes a trace file that is incomplete.

@@ -37,8 +37,8 @@ type View struct {
 	Allows               bool           `json:"allows,omitempty"`
 }
 
-// Run describes consecutive procs that differ only in their PIDs.
-type Run struct {
+// ProcRun describes consecutive procs that differ only in their PIDs.
+type ProcRun struct {
 	First wire.WorldRank
 	N     int
 	Proc  Proc // the first proc, with the path that all procs of the host have to it; without its Machine
@@ -152,8 +152,8 @@ func seen(v *View, x *startup.ProcRun) Proc {
 }
 
 // Runs yields the runs by ascending rank. It allocates nothing for them.
-func (t *Table) Runs() iter.Seq[Run] {
-	return func(yield func(Run) bool) {
+func (t *Table) Runs() iter.Seq[ProcRun] {
+	return func(yield func(ProcRun) bool) {
 		k := 0
 		for x := range t.procs.Runs() {
 			for x.N > 0 {
@@ -164,7 +164,7 @@ func (t *Table) Runs() iter.Seq[Run] {
 				if k+1 < len(t.views) {
 					n = min(n, int(t.views[k+1].First-x.First))
 				}
-				if !yield(Run{First: x.First, N: n, Proc: seen(&t.views[k], &x)}) {
+				if !yield(ProcRun{First: x.First, N: n, Proc: seen(&t.views[k], &x)}) {
 					return
 				}
 				if x.First, x.N = x.First+wire.WorldRank(n), x.N-n; x.N > 0 {

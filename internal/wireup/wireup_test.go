@@ -177,7 +177,7 @@ func TestJobThroughMemory(t *testing.T) {
 		own.Procs[i].Machine = "m"
 	}
 	table, views := split(own.Procs)
-	d := dynamic.Description{World: dynamic.World{7}, Limits: dynamic.Limits{DataLen: 1, AckMark: 1, HiWater: 1}}
+	d := dynamic.Description{World: dynamic.WorldID{7}, Limits: dynamic.Limits{DataLen: 1, AckMark: 1, HiWater: 1}}
 	own.World, own.Views = d.AppendHead(nil, 1), views
 	f, err := own.Share()
 	if err != nil {

@@ -40,8 +40,8 @@ const (
 	FastPath // requests that C makes without a table of ours
 )
 
-// A handle is generation<<32 | kind<<KindShift | index<<IndexShift. Its lower half is a positive int,
-// and tells objects that live at the same time apart.
+// A handle is generation<<32 | kind<<KindShift | index<<IndexShift. Its lower half is a positive
+// int, and tells objects that live at the same time apart.
 const (
 	KindShift  = 27
 	IndexShift = 3

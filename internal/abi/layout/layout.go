@@ -2,8 +2,8 @@
 
 // Package layout writes the C headers of the memory that Go and C share (docs/shared-memory.md). Go
 // defines it: the structs are made by reflection over Go's types, the constants have the values of
-// Go's, and the comments are those of the Go source. A pointer has to have 64 bits, as it has where C
-// and Go share memory.
+// Go's, and the comments are those of the Go source. A pointer has to have 64 bits, as it has where
+// C and Go share memory.
 package layout
 
 import (

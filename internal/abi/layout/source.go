@@ -100,7 +100,8 @@ func (p *goPackage) add(d *ast.GenDecl) {
 // plain returns the text of a comment, in which empty lines separate paragraphs.
 func plain(c *ast.CommentGroup) string { return strings.TrimSpace(c.Text()) }
 
-// constant returns what the source says about a constant, with its name there if that is another one.
+// constant returns what the source says about a constant, with its name there if that is another
+// one.
 func (s *source) constant(dir string, k constant) (goConstant, error) {
 	p, err := s.open(dir)
 	if err != nil {

@@ -107,8 +107,8 @@ func phases(prefix string) []constant {
 	}
 }
 
-// flat are the fields that are structs in Go and no struct of their own in C. Those that are embedded
-// are so, too.
+// flat are the fields that are structs in Go and no struct of their own in C. Those that are
+// embedded are so, too.
 var flat = map[string]bool{"fastBox.message": true}
 
 // inCalls are the declarations of fields whose type in C does not follow from that in Go.

@@ -90,7 +90,7 @@ func (c *Channels) change(f func(m *agent.Channels)) {
 }
 
 // Token returns the token that belongs to the name that a dialler sends to one of our hosts.
-func (c *Channels) Token(h *site.Host, name dynamic.World) (token dynamic.Token, ok bool) {
+func (c *Channels) Token(h *site.Host, name dynamic.WorldID) (token dynamic.Token, ok bool) {
 	c.with(func(m *agent.Channels) { token, ok = m.Token(h.Rank, name) })
 	return token, ok
 }

@@ -18,7 +18,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 	if routes.UsesNative(d.Routes, x.Local, x.Peer) {
 		return d.nativeState(x, l)
 	}
-	switch d.Phase(x) {
+	switch d.PairState(x) {
 	case dynamic.Dialling:
 		return links.StateOpening
 	case dynamic.Yielding:
@@ -26,7 +26,7 @@ func (d *Links) State(x Pair, s *wireup.Stats, l *wireup.LinkStats) links.State 
 	case dynamic.Refused:
 		return links.StateAgents
 	case dynamic.Linked:
-		if s == nil && d.Procs.OfRank(x.Local).Phase() == ending.Finished || s != nil && l != nil && !l.Direct {
+		if s == nil && d.Procs.OfRank(x.Local).State() == ending.Finished || s != nil && l != nil && !l.Direct {
 			return links.StateEnded
 		}
 		if l != nil && l.Disconnected {

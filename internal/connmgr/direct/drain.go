@@ -33,10 +33,10 @@ func isMoving(d *Links, x Pair) bool {
 func (d *Links) MoveOffPlugin(transport string) (u LinksInUse) {
 	var all []leaving
 	d.mu.Lock()
-	for x, phase := range d.links.Pairs.All() {
+	for x, state := range d.links.Pairs.All() {
 		r := d.past.of(x)
 		p := d.Procs.OfRank(x.Local)
-		if phase != dynamic.Linked || r.transport != transport || p.Phase() == ending.Finished || !PassesPlugin(r.plane) {
+		if state != dynamic.Linked || r.transport != transport || p.State() == ending.Finished || !PassesPlugin(r.plane) {
 			continue
 		}
 		s := d.links.Resumable.Get(x)

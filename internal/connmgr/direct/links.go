@@ -128,11 +128,11 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 	}
 }
 
-// Phase returns how far a pair is from having a link.
-func (d *Links) Phase(x Pair) dynamic.Phase {
+// PairState returns how far a pair is from having a link.
+func (d *Links) PairState(x Pair) dynamic.PairState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.links.Pairs.Phase(x)
+	return d.links.Pairs.State(x)
 }
 
 // Candidates lists how a pair could be linked, best first.
@@ -186,7 +186,7 @@ func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynami
 	switch {
 	case p == nil || int(h.Src) >= d.Routes.World.Procs.Len():
 		return nil, dynamic.UnknownRank
-	case p.Phase() != ending.InMPI:
+	case p.State() != ending.InMPI:
 		return nil, dynamic.Leaving
 	case !d.Routes.Allows(h.Src, t) || h.ResumableID != (dynamic.ResumableID{}) && !d.Routes.Resumable(h.Dst, h.Src):
 		return nil, dynamic.NotAllowed
@@ -223,8 +223,8 @@ func (d *Links) give(p *procs.Proc, peer wire.WorldRank, l link.Link, transport 
 func (d *Links) CountThroughPlugin(transport string) (resumable, others int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for x, phase := range d.links.Pairs.All() {
-		if phase != dynamic.Linked {
+	for x, state := range d.links.Pairs.All() {
+		if state != dynamic.Linked {
 			continue
 		}
 		r := d.past.of(x)
@@ -232,7 +232,7 @@ func (d *Links) CountThroughPlugin(transport string) (resumable, others int) {
 			continue
 		}
 		switch {
-		case r.transport != transport || d.Procs.OfRank(x.Local).Phase() == ending.Finished:
+		case r.transport != transport || d.Procs.OfRank(x.Local).State() == ending.Finished:
 		case d.links.Resumable.Get(x) != nil:
 			resumable++
 		default:

@@ -74,7 +74,7 @@ func TestJudgement(t *testing.T) {
 		src, dst wire.WorldRank
 		before   func(links, Pair)
 		want     dynamic.Verdict
-		after    dynamic.Phase
+		after    dynamic.PairState
 	}{
 		{"first", 2, 0, func(links, Pair) {}, dynamic.Accepted, dynamic.Linked},
 		{"tie, we are lower", 2, 1, dialled, dynamic.TieLost, dynamic.Dialling},
@@ -89,7 +89,7 @@ func TestJudgement(t *testing.T) {
 		x := Pair{c.dst, c.src}
 		c.before(&d.links.Pairs, x)
 		p, got := d.judge(dynamic.Hello{Src: c.src, Dst: c.dst}, d.Routes.Transport("tcp"))
-		if after := d.links.Pairs.Phase(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
+		if after := d.links.Pairs.State(x); got != c.want || after != c.after || (p != nil) != (got == dynamic.Accepted) {
 			t.Errorf("%s: %v, phase %d, proc %v; want %v, phase %d", c.name, got, after, p, c.want, c.after)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // known here, but the proc counts what it hands to it.
 func (d *Links) nativeState(x Pair, l *wireup.LinkStats) links.State {
 	switch {
-	case d.Procs.OfRank(x.Local).Phase() == ending.Finished:
+	case d.Procs.OfRank(x.Local).State() == ending.Finished:
 		return links.StateEnded
 	case l != nil && (l.Messages > 0 || l.Sent > 0 || l.Received > 0):
 		return links.StateLinked

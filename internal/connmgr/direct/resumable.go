@@ -217,7 +217,7 @@ func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, 
 	switch {
 	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
 		return nil, nil, dynamic.UnknownRank
-	case p.Phase() != ending.Finished && !routes.AllowsResume(d.Routes, x.Peer, t):
+	case p.State() != ending.Finished && !routes.AllowsResume(d.Routes, x.Peer, t):
 		return nil, nil, dynamic.NotAllowed
 	}
 	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
@@ -226,7 +226,7 @@ func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, 
 	if s := d.links.Resumable.Get(x); elsewhere && s != nil && !h.Lost && d.moves.Refuses(time.Now(), s, routes.CurrentResumeLimit(d.Routes)) {
 		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
 	}
-	v := d.links.Resumable.CheckResume(x, h, p.Phase() == ending.Finished)
+	v := d.links.Resumable.CheckResume(x, h, p.State() == ending.Finished)
 	if v == dynamic.Accepted && p.Over() {
 		v = dynamic.UnknownLink
 	}

@@ -46,11 +46,11 @@ func (m *Meetings) Describe(d *links.Node) {
 	defer m.mu.Unlock()
 	d.World, d.Ports = m.node.World.String(), m.node.Ports.Len()
 	for x, at := range m.ended {
-		if m.node.Links.Pairs.Phase(x) == dynamic.Unlinked && time.Since(at) <= recently && len(d.WorldLinks) < links.MaxViews {
+		if m.node.Links.Pairs.State(x) == dynamic.Unlinked && time.Since(at) <= recently && len(d.WorldLinks) < links.MaxViews {
 			d.WorldLinks = append(d.WorldLinks, links.WorldLink{Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateEnded, Since: at})
 		}
 	}
-	for x, phase := range m.node.Links.Pairs.All() {
+	for x, state := range m.node.Links.Pairs.All() {
 		if len(d.WorldLinks) == links.MaxViews {
 			return
 		}
@@ -59,7 +59,7 @@ func (m *Meetings) Describe(d *links.Node) {
 			Local: int(x.Local.Rank), World: x.Peer.World.String(), Peer: int(x.Peer.Rank), State: links.StateOpening,
 			Transport: l.transport, Plane: l.plane, Dialled: l.dialled, Since: l.since,
 		}
-		switch phase {
+		switch state {
 		case dynamic.Linked:
 			a.State = links.StateLinked
 		case dynamic.Yielding:
@@ -75,8 +75,8 @@ func (m *Meetings) Describe(d *links.Node) {
 func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) (n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for x, phase := range m.node.Links.Pairs.All() {
-		if l := m.node.Links.LinkOf(x); phase == dynamic.Linked && l.transport == transport && chosen(l.plane) {
+	for x, state := range m.node.Links.Pairs.All() {
+		if l := m.node.Links.LinkOf(x); state == dynamic.Linked && l.transport == transport && chosen(l.plane) {
 			n++
 		}
 	}

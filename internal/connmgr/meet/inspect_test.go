@@ -13,8 +13,8 @@ import (
 // until there is another one.
 func TestEndedLinksAreTold(t *testing.T) {
 	m := New(Settings{Able: true})
-	world := dynamic.World{7}
-	forget := wireup.Message{Kind: wireup.KindForget, Peer: 3, Meeting: &wireup.Meeting{World: world[:]}}
+	world := dynamic.WorldID{7}
+	forget := wireup.Message{Kind: wireup.KindForget, Peer: 3, Meeting: &wireup.OtherWorld{World: world[:]}}
 	m.forgotten(1, forget, time.Now().Add(-time.Minute))
 	told := func() []links.WorldLink {
 		var d links.Node
@@ -26,7 +26,7 @@ func TestEndedLinksAreTold(t *testing.T) {
 	}
 	ended := time.Now()
 	m.forgotten(1, forget, ended)
-	m.forgotten(1, wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.Meeting{World: []byte("short")}}, time.Now())
+	m.forgotten(1, wireup.Message{Kind: wireup.KindForget, Meeting: &wireup.OtherWorld{World: []byte("short")}}, time.Now())
 	if got := told(); len(got) != 1 || got[0].Local != 1 || got[0].Peer != 3 || got[0].World != world.String() || got[0].State != links.StateEnded || !got[0].Since.Equal(ended) {
 		t.Errorf("%+v", got)
 	}

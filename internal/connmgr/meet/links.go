@@ -16,14 +16,14 @@ import (
 
 func (m *Meetings) dialLink(s step) {
 	hello := dynamic.Hello{Src: s.Pair.Local.Rank, Dst: s.Pair.Peer.Rank, World: s.Pair.Local.World}
-	m.find(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello}, s.Question)
+	m.dialAsked(s.Proc, s.Pair, &Peer{Card: s.Card, Token: s.Token, Hello: hello}, s.Question)
 }
 
 // DialLink dials for a link that a proc has asked for. If the other end dials at the same time, it
 // may be the other end's link that the proc gets.
-func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) { m.find(p, x, to, 0) }
+func (m *Meetings) DialLink(p *procs.Proc, x dynamic.WorldPair, to *Peer) { m.dialAsked(p, x, to, 0) }
 
-func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question meetings.QuestionID) {
+func (m *Meetings) dialAsked(p *procs.Proc, x dynamic.WorldPair, to *Peer, question meetings.QuestionID) {
 	s := m.dialing(p, to, func(candidates int) *dynamic.DialPlan {
 		return dynamic.WorldLinkPlan(candidates, &m.node.Links.Pairs, x)
 	})
@@ -46,12 +46,12 @@ func (m *Meetings) find(p *procs.Proc, x dynamic.WorldPair, to *Peer, question m
 			why = fmt.Errorf("%w: %w", meetings.ErrLives, why)
 		}
 		m.with(func(n *deciding) {
-			n.Searched(question, why)
+			n.DialEnded(question, why)
 			n.SetNoLink(p, x, why)
 		})
 		return
 	}
-	m.with(func(n *deciding) { n.Searched(question, nil) })
+	m.with(func(n *deciding) { n.DialEnded(question, nil) })
 	if last.Action == dynamic.KeepLink {
 		m.deliver(p, x, l, w.Transport.Name, true)
 	}
@@ -70,15 +70,15 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.WorldProc{World: hello.World, Rank: hello.Src}}
 	p, allowed := m.Procs.OfRank(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
-	phase := ending.Starting
+	state := ending.Starting
 	switch {
 	case p != nil && p.Over(): // a link that nobody takes would leave the other end waiting for a word
-		phase = ending.Finished
+		state = ending.Finished
 	case p != nil:
-		phase = p.Phase()
+		state = p.State()
 	}
 	var verdict dynamic.Verdict
-	m.with(func(n *deciding) { verdict = n.Arrive(x, p != nil, phase, allowed) })
+	m.with(func(n *deciding) { verdict = n.Arrive(x, p != nil, state, allowed) })
 	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			m.with(func(n *deciding) { n.AcceptedLinkLost(p, x) })

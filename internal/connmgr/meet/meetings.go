@@ -30,7 +30,7 @@ type Settings struct {
 	Log    hclog.Logger
 
 	// PortClosed, if not nil, is called when a proc has closed a port.
-	PortClosed func(dynamic.World)
+	PortClosed func(dynamic.WorldID)
 }
 
 type (
@@ -62,7 +62,7 @@ func New(s Settings) *Meetings {
 func (m *Meetings) Keys() dynamic.Keys {
 	own := dynamic.KeysOfJob(m.Token)
 	met := m.secret.World()
-	return func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+	return func(name dynamic.WorldID, of dynamic.Purpose) (dynamic.Token, bool) {
 		switch of {
 		case dynamic.OfPort:
 			m.mu.Lock()

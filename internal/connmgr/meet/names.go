@@ -46,7 +46,7 @@ type nameService struct {
 	closed bool
 }
 
-func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
+func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.OtherWorld) {
 	limit := x.Timeout
 	if limit <= 0 {
 		limit = namesLimit
@@ -59,7 +59,7 @@ func (m *Meetings) name(p *procs.Proc, kind wireup.Kind, x *wireup.Meeting) {
 	}
 }
 
-func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
+func (s *nameService) do(ctx context.Context, kind wireup.Kind, x *wireup.OtherWorld) (port string, err error) {
 	scope, given := x.Info["scope"]
 	at, scope, err := s.client(scope, given)
 	if err != nil {

@@ -36,7 +36,7 @@ func (m *Meetings) AcceptConnect(ctx context.Context, l link.Link, g *dynamic.Ac
 }
 
 // PortIsOpen reports whether a port is open, by its name.
-func (m *Meetings) PortIsOpen(name dynamic.World) bool {
+func (m *Meetings) PortIsOpen(name dynamic.WorldID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, open := m.node.Ports.Key(name)
@@ -45,6 +45,6 @@ func (m *Meetings) PortIsOpen(name dynamic.World) bool {
 
 // BreakPort makes accepts at a port of a proc fail, both those that wait and later ones: for this
 // reason no process will connect.
-func (m *Meetings) BreakPort(p *procs.Proc, name dynamic.World, reason string) {
+func (m *Meetings) BreakPort(p *procs.Proc, name dynamic.WorldID, reason string) {
 	m.with(func(n *deciding) { n.Break(p, name, errors.New(reason)) })
 }

@@ -64,7 +64,7 @@ func exchange(s *proc.BoardMember, what operation, t board.Step, mine []byte, re
 	return nil
 }
 
-// MaxOnBoard is ReduceAll for the largest of one number of each member, for a caller that has
+// MaxOnBoard is AllreduceSlices for the largest of one number of each member, for a caller that has
 // locked the process. done is false, and nothing has begun, if c does not use the board for that;
 // all members get the same answer.
 func MaxOnBoard(c *proc.Comm, mine int32) (worst int32, done bool, err error) {

@@ -244,12 +244,12 @@ func startCall(c *proc.Comm, fn string, a *Call) (q proc.Request, err error) {
 	return x.start(fn, x.Plan(a))
 }
 
-// GatherAll is Allgather for constructors, which report errors themselves.
-func GatherAll[T proc.Type](c *proc.Comm, send, recv []T) error {
+// AllgatherSlices is Allgather for constructors, which report errors themselves.
+func AllgatherSlices[T proc.Type](c *proc.Comm, send, recv []T) error {
 	return Execute(c, &Call{What: allgather, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), Kind: datatype.KindOf[T]()})
 }
 
-// ReduceAll is Allreduce for constructors, which report errors themselves.
-func ReduceAll[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
+// AllreduceSlices is Allreduce for constructors, which report errors themselves.
+func AllreduceSlices[T proc.Type](c *proc.Comm, send, recv []T, op Op) error {
 	return Execute(c, &Call{What: allreduce, Send: datatype.Bytes(send), recv: datatype.Bytes(recv), op: op, Kind: datatype.KindOf[T]()})
 }

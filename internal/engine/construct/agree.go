@@ -97,7 +97,7 @@ func (x *agreement) Propose(flags uint32, bad error, ends func()) {
 
 // Conclude returns the first of n context IDs, when the agreement is over.
 func (x *agreement) Conclude(n int, bad error) (wire.ContextID, error) {
-	v := Verdict{Proposal: x.All}
+	v := AssemblyResult{Proposal: x.All}
 	v.Flags |= x.Side
 	return Conclude(x.p, x.Mine, v, n, bad, x.Err)
 }

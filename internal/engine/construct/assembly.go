@@ -38,12 +38,12 @@ func (a *assembly) Leads() bool { return a.me == 0 }
 // Hold gathers the proposals and makes the decision. mine and words are this member's proposal and
 // arguments; decide is called at the leader with the combination of the proposals and all members'
 // words, by position.
-func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) Verdict) (v Verdict, err error) {
+func (a *assembly) Hold(mine comm.Proposal, words []byte, decide func(all comm.Proposal, words []byte) AssemblyResult) (v AssemblyResult, err error) {
 	all, words := a.gather(mine, words)
 	if a.Leads() {
 		v = decide(all, words)
 	} else if v, err = a.hear(all, words); err != nil {
-		v = Verdict{Proposal: all}
+		v = AssemblyResult{Proposal: all}
 		v.Fault = max(v.Fault, FaultCode(err)) // passed on, so that the children do not wait
 	}
 	return v, errors.Join(err, a.tell(v))
@@ -77,8 +77,8 @@ func (a *assembly) gather(mine comm.Proposal, words []byte) (comm.Proposal, []by
 	return mine, all
 }
 
-// hear reports to the member above and receives the verdict from it.
-func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) {
+// hear reports to the member above and receives the result from it.
+func (a *assembly) hear(all comm.Proposal, words []byte) (v AssemblyResult, err error) {
 	parent, _ := a.tree.Parent(a.me)
 	rank := a.tree.Rank(parent)
 	b := make([]byte, comm.ProposalSize, comm.ProposalSize+len(words))
@@ -89,21 +89,21 @@ func (a *assembly) hear(all comm.Proposal, words []byte) (v Verdict, err error) 
 	if a.Between != nil {
 		a.Between()
 	}
-	return a.t.RecvVerdict(rank, a.c.Size(), a.remote)
+	return a.t.RecvResult(rank, a.c.Size(), a.remote)
 }
 
-// tell sends the verdict to the members below, to each the parts that it and those below it are in.
-func (a *assembly) tell(v Verdict) error {
+// tell sends the result to the members below, to each the parts that it and those below it are in.
+func (a *assembly) tell(v AssemblyResult) error {
 	var open []*message.Request
 	for _, child := range a.tree.Children(a.me) {
-		below := Verdict{v.Proposal, v.Parts.PartsOf(a.tree.Ranks(child, a.tree.End(child)))}
-		open = append(open, a.t.IsendVerdict(a.tree.Rank(child), below)...)
+		below := AssemblyResult{v.Proposal, v.Parts.PartsOf(a.tree.Ranks(child, a.tree.End(child)))}
+		open = append(open, a.t.IsendResult(a.tree.Rank(child), below)...)
 	}
 	return a.t.WaitSends(open)
 }
 
 // Part returns the part that contains this process, if any.
-func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
+func (a *assembly) Part(v AssemblyResult) (part comm.Part, ok bool) {
 	mine := v.Parts.PartsOf(comm.NewGroup(comm.Proc(a.c.Rank()), 1))
 	if len(mine) == 0 {
 		return part, false
@@ -113,7 +113,7 @@ func (a *assembly) Part(v Verdict) (part comm.Part, ok bool) {
 
 // Conclude returns the first of the n context IDs that were agreed on. bad is why this member could
 // not take part, fault the error of its messages.
-func Conclude(p *proc.Process, mine comm.ContextUse, v Verdict, n int, bad, fault error) (wire.ContextID, error) {
+func Conclude(p *proc.Process, mine comm.ContextUse, v AssemblyResult, n int, bad, fault error) (wire.ContextID, error) {
 	defer p.WakeAll() // constructors with other MPIs wait for their turn
 	different := inOneVoice(v.Flags)
 	if bad == nil && fault == nil && v.Fault == 0 && different == nil {

@@ -52,7 +52,7 @@ func (x *agreement) heardAll() bool {
 }
 
 // confirm is next after an assembly, for constructor number seq. The process is locked.
-func confirm(c *proc.Comm, seq uint32, v *Verdict, fault error) error {
+func confirm(c *proc.Comm, seq uint32, v *AssemblyResult, fault error) error {
 	if !c.Wide() || fault != nil || !Unconfirmed(&v.Proposal, 0) {
 		return fault
 	}

@@ -59,7 +59,7 @@ func foreignMaximum(c *proc.Comm, mine wire.ContextID) (wire.ContextID, error) {
 	defer c.Process().Lock()
 	// IMPI ch.4, Context IDs: an Allreduce of one Uint8 with MAX.
 	value := []uint64{uint64(mine)}
-	err := collective.ReduceAll(c, nil, value, datatype.Max)
+	err := collective.AllreduceSlices(c, nil, value, datatype.Max)
 	return wire.ContextID(value[0]), err
 }
 

@@ -37,5 +37,5 @@ func agreeNear(c *proc.Comm, does uint32, bad error, own comm.Choice, choices []
 			choices[rank] = comm.ReadChoice(x[comm.ProposalSize:])
 		}
 	})
-	return Conclude(p, mine.ContextUse, Verdict{Proposal: all}, comm.IntraContexts, bad, fault)
+	return Conclude(p, mine.ContextUse, AssemblyResult{Proposal: all}, comm.IntraContexts, bad, fault)
 }

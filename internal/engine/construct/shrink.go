@@ -86,7 +86,7 @@ func left(c *proc.Comm, o *deal) (s comm.Spec, err error) {
 // A word about losses has, after its head, the world of the lost procs, the first rank, their
 // number, and the reason.
 const (
-	lossSize = dynamic.WorldSize + 2*4
+	lossSize = dynamic.WorldIDSize + 2*4
 	maxWhy   = 1 << 10
 )
 
@@ -135,9 +135,9 @@ func (r *recovery) heardOfLoss(text []byte) {
 	if len(body) < lossSize || r.p.Worlds.Description == nil {
 		return
 	}
-	var name dynamic.World
+	var name dynamic.WorldID
 	copy(name[:], body)
-	first, n := binary.BigEndian.Uint32(body[dynamic.WorldSize:]), binary.BigEndian.Uint32(body[dynamic.WorldSize+4:])
+	first, n := binary.BigEndian.Uint32(body[dynamic.WorldIDSize:]), binary.BigEndian.Uint32(body[dynamic.WorldIDSize+4:])
 	why := startup.Printable(body[lossSize:])
 	if w := r.p.Worlds.Known(name); w != nil {
 		if size := uint32(w.Members); first < size && n > 0 && n <= size-first {

@@ -131,8 +131,8 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 	}
 	a := Assemble(within, seq, len(words), remote)
 	mine := p.Comms.Contexts.BeginAgreement(a.Leads())
-	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) Verdict {
-		v := Verdict{Proposal: all}
+	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: FaultCode(bad), Flags: does}, words, func(all comm.Proposal, words []byte) AssemblyResult {
+		v := AssemblyResult{Proposal: all}
 		if all.Fault == 0 {
 			v.Parts = divide(a, words)
 		}
@@ -159,11 +159,11 @@ func partition(c *proc.Comm, seq, does uint32, bad error, words []byte, divide f
 	return NewInheriting(c, s, context)
 }
 
-// meetLeader exchanges verdicts with the leader of the other side, and joins the parts of both. An
-// error becomes part of the verdict for this side's members.
-func meetLeader(c *proc.Comm, seq uint32, v *Verdict) {
+// meetLeader exchanges results with the leader of the other side, and joins the parts of both. An
+// error becomes part of the result for this side's members.
+func meetLeader(c *proc.Comm, seq uint32, v *AssemblyResult) {
 	t := NewExchange(c, InOrderBase, WireTag(seq))
-	theirs, err := t.SwapVerdicts(0, *v, c.Remote().Size(), 0)
+	theirs, err := t.SwapResults(0, *v, c.Remote().Size(), 0)
 	v.Proposal, v.Parts = v.Combine(theirs.Proposal), v.Parts.Join(theirs.Parts)
 	v.Fault = max(v.Fault, FaultCode(err))
 }
@@ -193,7 +193,7 @@ func splitForeign(c *proc.Comm, color, key int, bad error) (*proc.Comm, error) {
 	// IMPI ch.4, Comm_split: (colour, key) as two MPI_INT; no colour is -1.
 	all := make([]int32, 2*c.Size())
 	all[2*c.Rank()], all[2*c.Rank()+1] = int32(max(color, -1)), int32(key)
-	if err := collective.GatherAll(c, nil, all); err != nil {
+	if err := collective.AllgatherSlices(c, nil, all); err != nil {
 		return nil, err
 	}
 	var ranks []int

@@ -155,7 +155,7 @@ func FinalizeProc(p *proc.Process) error {
 }
 
 func finalizeProc(p *proc.Process) error {
-	if proc.Phase(p.State.Load()) == proc.Ended {
+	if proc.LifeState(p.State.Load()) == proc.Ended {
 		return proc.ErrFinalized
 	}
 	begun := time.Now()

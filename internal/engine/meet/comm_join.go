@@ -87,7 +87,7 @@ type JoinPeer struct {
 const (
 	JoinMagic   = "impijoin"
 	joinVersion = 1
-	JoinHead    = len(JoinMagic) + 2 + dynamic.WorldSize + 4 + 16 + 2
+	JoinHead    = len(JoinMagic) + 2 + dynamic.WorldIDSize + 4 + 16 + 2
 )
 
 // before reports whether this end accepts and the other connects.

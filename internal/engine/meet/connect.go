@@ -235,7 +235,7 @@ func (m *Meeting) agree() error {
 	x.Propose(collective.ConstructorConnect, nil, func() {})
 	x.Wait()
 	err := m.sizes(x.All, x.Err)
-	v := construct.Verdict{Proposal: x.All.Combine(m.theirs.Proposal)}
+	v := construct.AssemblyResult{Proposal: x.All.Combine(m.theirs.Proposal)}
 	if err == nil && construct.Unconfirmed(&v.Proposal, 0) {
 		err = m.confirm(&v)
 	}
@@ -277,7 +277,7 @@ func (m *Meeting) arrive() error {
 }
 
 // confirm has both sides confirm the private context ID, if there is one.
-func (m *Meeting) confirm(v *construct.Verdict) error {
+func (m *Meeting) confirm(v *construct.AssemblyResult) error {
 	k := m.P.Comms.Contexts.Confirm(m.me == 0)
 	for {
 		x := construct.Agreement(m.C, m.C.Ordinal())

@@ -83,8 +83,8 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 		}
 	}
 	mine := p.Comms.Contexts.BeginAgreement(a.Leads())
-	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: construct.FaultCode(bad), Flags: collective.ConstructorJoin}, nil, func(all comm.Proposal, _ []byte) construct.Verdict {
-		v := construct.Verdict{Proposal: all}
+	v, fault := a.Hold(comm.Proposal{ContextUse: mine, Fault: construct.FaultCode(bad), Flags: collective.ConstructorJoin}, nil, func(all comm.Proposal, _ []byte) construct.AssemblyResult {
+		v := construct.AssemblyResult{Proposal: all}
 		if x != nil {
 			x.meet(&v)
 		} else {
@@ -108,7 +108,7 @@ func joinOurs(c *proc.Comm, localLeader int, x *introduction) (*proc.Comm, error
 
 // meet exchanges verdicts with the other side's leader, so that all members of this side get its
 // group.
-func (x *introduction) meet(v *construct.Verdict) {
+func (x *introduction) meet(v *construct.AssemblyResult) {
 	if x.bad != nil {
 		return // no leader to exchange with
 	}
@@ -118,7 +118,7 @@ func (x *introduction) meet(v *construct.Verdict) {
 		own = comm.NewGroup(0, 1)
 	}
 	t := construct.NewExchange(x.peer, construct.LeadersBase, x.tag)
-	theirs, err := t.SwapVerdicts(x.leader, construct.Verdict{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
+	theirs, err := t.SwapResults(x.leader, construct.AssemblyResult{Proposal: v.Proposal, Parts: comm.Partition{{Group: own}}}, x.c.Process().Members.World().Size(), 0)
 	v.Proposal = v.Combine(theirs.Proposal)
 	if v.Flags&severalWorlds != 0 {
 		v.Fault = max(v.Fault, construct.FaultCode(err))
@@ -139,18 +139,18 @@ func (x *introduction) meet(v *construct.Verdict) {
 // deputize is the part of a local leader that is not rank 0: it exchanges verdicts with the other
 // leader for rank 0.
 func (x *introduction) deputize(inner *construct.Exchange) {
-	v, err := inner.RecvVerdict(0, x.c.Size(), 0)
+	v, err := inner.RecvResult(0, x.c.Size(), 0)
 	if err == nil {
 		x.meet(&v)
 	}
 	v.Fault = max(v.Fault, construct.FaultCode(err))
-	_ = inner.WaitSends(inner.IsendVerdict(0, v)) // if this fails, it fails in rank 0, too
+	_ = inner.WaitSends(inner.IsendResult(0, v)) // if this fails, it fails in rank 0, too
 }
 
 // delegate is the part of rank 0 if another member is the local leader, which exchanges verdicts
 // with the other leader.
-func delegate(t *construct.Exchange, leader int, v *construct.Verdict, procs, size int) {
-	answer, err := t.SwapVerdicts(leader, construct.Verdict{Proposal: v.Proposal}, size, procs)
+func delegate(t *construct.Exchange, leader int, v *construct.AssemblyResult, procs, size int) {
+	answer, err := t.SwapResults(leader, construct.AssemblyResult{Proposal: v.Proposal}, size, procs)
 	if err == nil {
 		*v = answer
 	}

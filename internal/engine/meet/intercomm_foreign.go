@@ -50,7 +50,7 @@ func introduce(c *proc.Comm, localLeader int, x *introduction, mine wire.Context
 	c.Process().Unlock()
 	defer c.Process().Lock()
 	m := []uint64{uint64(mine)}
-	if err := collective.ReduceAll(c, nil, m, datatype.Max); err != nil {
+	if err := collective.AllreduceSlices(c, nil, m, datatype.Max); err != nil {
 		return 0, nil, err
 	}
 	head := []uint64{m[0], 0}

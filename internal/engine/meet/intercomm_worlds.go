@@ -13,7 +13,7 @@ const severalWorlds uint32 = 1 << 6
 // joinWorlds is the rest of joinOurs if procs of several jobs take part: the two sides exchange the
 // same as when they connect, but in the communicator of the leaders instead of over a temporary
 // link. The process is locked.
-func joinWorlds(c *proc.Comm, localLeader int, x *introduction, mine comm.ContextUse, v construct.Verdict) (*proc.Comm, error) {
+func joinWorlds(c *proc.Comm, localLeader int, x *introduction, mine comm.ContextUse, v construct.AssemblyResult) (*proc.Comm, error) {
 	m := meeting(c, localLeader)
 	m.show(proc.ToCreate)
 	if x != nil {

@@ -49,7 +49,7 @@ func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Inf
 	if err := mayMeet(p); err != nil {
 		return "", err
 	}
-	d, err := p.Node.Ask(wireup.Message{Kind: kind, Meeting: x}, dynamic.World{})
+	d, err := p.Node.Ask(wireup.Message{Kind: kind, Meeting: x}, dynamic.WorldID{})
 	if m := d.Msg.Meeting; m != nil && m.Class != 0 {
 		return "", nameFault(mpierr.Class(m.Class), d.Msg.Reason)
 	}
@@ -59,12 +59,12 @@ func aboutName(p *proc.Process, kind wireup.Kind, service string, info *proc.Inf
 	return d.Msg.Meeting.Port, nil
 }
 
-func nameInfo(info *proc.Info) (*wireup.Meeting, error) {
+func nameInfo(info *proc.Info) (*wireup.OtherWorld, error) {
 	hints, err := construct.Snapshot(info)
 	if err != nil {
 		return nil, err
 	}
-	x := &wireup.Meeting{}
+	x := &wireup.OtherWorld{}
 	if x.Timeout, err = seconds(hints, "timeout"); err != nil || hints == nil {
 		return x, err
 	}

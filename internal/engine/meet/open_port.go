@@ -33,7 +33,7 @@ func OpenPort(p *proc.Process, info *proc.Info) (string, error) {
 
 const maxBacklog = 4096
 
-func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
+func portHints(hints *proc.Info) (x wireup.OtherWorld, err error) {
 	if x.Timeout, err = seconds(hints, "lifetime"); err != nil || hints == nil {
 		return x, err
 	}
@@ -50,11 +50,11 @@ func portHints(hints *proc.Info) (x wireup.Meeting, err error) {
 // makePort opens a port (MPI-4.1, 11.9.2) that lives for lifetime, or without end if that is 0. The
 // process is locked.
 func makePort(p *proc.Process, lifetime time.Duration) (string, error) {
-	return makePortAs(p, wireup.Meeting{Timeout: lifetime})
+	return makePortAs(p, wireup.OtherWorld{Timeout: lifetime})
 }
 
 // makePortAs is makePort with the hints of x. It is step 0 of connecting.
-func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
+func makePortAs(p *proc.Process, x wireup.OtherWorld) (string, error) {
 	if err := mayMeet(p); err != nil {
 		return "", err
 	}
@@ -69,7 +69,7 @@ func makePortAs(p *proc.Process, x wireup.Meeting) (string, error) {
 		return "", fmt.Errorf("%w: %w", proc.ErrAlone, err)
 	}
 	x.Key = port.Key[:]
-	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.World{}); err != nil {
+	if _, err := p.Node.Ask(wireup.Message{Kind: wireup.KindPort, Meeting: &x}, dynamic.WorldID{}); err != nil {
 		return "", err // no proc can connect to the port now, or ever
 	}
 	if p.Node.PortKeys == nil {
@@ -93,7 +93,7 @@ func mayMeet(p *proc.Process) error {
 	switch {
 	case p.Failure != nil:
 		return p.Failure
-	case proc.Phase(p.State.Load()) >= proc.Finalizing:
+	case proc.LifeState(p.State.Load()) >= proc.Finalizing:
 		return proc.ErrFinalized
 	case p.Worlds.Description == nil || p.Node.Control == nil:
 		return proc.ErrAlone
@@ -152,13 +152,13 @@ func shutPort(p *proc.Process, name string) error {
 	delete(p.Node.PortKeys, strings.TrimSpace(name))
 	for number, q := range p.Node.Asking { // accepts that wait at the port
 		if q.Port == key.World() && q.Answer == nil {
-			m := wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: number, Cancel: true}}
+			m := wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.OtherWorld{Request: number, Cancel: true}}
 			if err := p.Node.Control.Send(m); err != nil {
 				return err
 			}
 		}
 	}
-	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.Meeting{Key: key[:]}})
+	return p.Node.Control.Send(wireup.Message{Kind: wireup.KindClosePort, Meeting: &wireup.OtherWorld{Key: key[:]}})
 }
 
 func portKey(p *proc.Process, name string) (dynamic.Token, error) {
@@ -172,7 +172,7 @@ func portKey(p *proc.Process, name string) (dynamic.Token, error) {
 	return key, nil
 }
 
-func opened(p *proc.Process, name dynamic.World) {
+func opened(p *proc.Process, name dynamic.WorldID) {
 	if t := p.Trace.Tracing(); t != nil {
 		t.Step(trace.Step{Procedure: proc.ToAccept, Number: int(stepOpen), Text: proc.PortLabel(name) + " is open"})
 	}

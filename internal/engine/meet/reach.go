@@ -63,7 +63,7 @@ func (m *Meeting) reachOut(port string, limit time.Duration) error {
 // cut ends what the root waits for, at its node or from the other side, because the time is over.
 func (m *Meeting) cut() {
 	if m.accepting != 0 {
-		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Request: m.accepting, Cancel: true}})
+		_ = m.P.Node.Control.Send(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.OtherWorld{Request: m.accepting, Cancel: true}})
 	}
 	if m.peer != nil && !m.peer.lost && !m.peer.Unneeded {
 		m.peer.q.Drop(proc.ErrCall)
@@ -79,7 +79,7 @@ func (m *Meeting) because(err error) error {
 	return fmt.Errorf("%w: the two sides have not connected for %v: %s", proc.ErrCall, m.late.limit, err.Error())
 }
 
-func (m *Meeting) welcome(d proc.LinkMessage, name dynamic.World, connecting bool, late *deadline) error {
+func (m *Meeting) welcome(d proc.LinkMessage, name dynamic.WorldID, connecting bool, late *deadline) error {
 	if d.L == nil {
 		return stepTemporary.fault(fmt.Errorf("%w: an answer without a link", proc.ErrNode))
 	}
@@ -122,7 +122,7 @@ func newDeadline(p *proc.Process, limit time.Duration, then func()) *deadline {
 
 func (d *deadline) stop() { d.timer.Stop() }
 
-func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.WorldProc, name dynamic.World, d proc.LinkMessage, err error) {
+func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynamic.WorldProc, name dynamic.WorldID, d proc.LinkMessage, err error) {
 	port, err := dynamic.ParsePort(text)
 	if err != nil {
 		return opener, name, d, stepDial.fault(err)
@@ -131,16 +131,16 @@ func (m *Meeting) connectToPort(text string, limit time.Duration) (opener dynami
 	if err != nil {
 		return opener, name, d, stepDial.fault(err)
 	}
-	x := &wireup.Meeting{Key: port.Key[:], Card: string(card), Timeout: limit}
+	x := &wireup.OtherWorld{Key: port.Key[:], Card: string(card), Timeout: limit}
 	m.TraceStep(stepDial, func() string { return fmt.Sprintf("calls %s of %v", proc.PortLabel(port.Name()), port.Opener) })
-	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindConnect, Meeting: x}, dynamic.World{})
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindConnect, Meeting: x}, dynamic.WorldID{})
 	if err == nil {
 		m.TraceStep(stepGreet, func() string { return "let in, by " + d.Msg.Transport })
 	}
 	return port.Opener, port.Name(), d, stepGreet.fault(err)
 }
 
-func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.LinkMessage, err error) {
+func (m *Meeting) acceptConnection(text string) (name dynamic.WorldID, d proc.LinkMessage, err error) {
 	key, err := portKey(m.P, text)
 	if err != nil {
 		return name, d, stepAccept.fault(err)
@@ -148,7 +148,7 @@ func (m *Meeting) acceptConnection(text string) (name dynamic.World, d proc.Link
 	name, m.accepting = key.World(), m.P.Node.Questions+1 // the number that Ask will assign to the request
 	defer func() { m.accepting = 0 }()
 	m.Steps.TraceText(func() string { return "waits for a connection to " + proc.PortLabel(name) })
-	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.Meeting{Key: key[:]}}, name)
+	d, err = m.P.Node.Ask(wireup.Message{Kind: wireup.KindAccept, Meeting: &wireup.OtherWorld{Key: key[:]}}, name)
 	if err == nil {
 		m.TraceStep(stepQueue, func() string { return fmt.Sprintf("a connection waited %v at the node", d.Msg.Meeting.Waited) })
 		m.TraceStep(stepAccept, func() string { return fmt.Sprintf("accepts the connection, which came by %s", d.Msg.Transport) })

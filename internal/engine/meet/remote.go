@@ -38,14 +38,14 @@ const (
 
 // invite makes the Remote at the other end of a link that was made at the port name. connecting
 // says that this proc is the one that has connected.
-func invite(p *proc.Process, l link.Link, name dynamic.World, connecting bool) (*Remote, error) {
+func invite(p *proc.Process, l link.Link, name dynamic.WorldID, connecting bool) (*Remote, error) {
 	opener, connecter := wire.Proc{Host: wire.HostID(name)}, wire.Proc{Host: wire.HostID(name)}
 	connecter.Host[0] ^= 0x80
 	self, other := opener, connecter
 	if connecting {
 		self, other = connecter, opener
 	}
-	first, err := p.Eng.AddWorld(message.World{
+	first, err := p.Eng.AddWorld(message.ConnectedWorld{
 		Host: other.Host, Size: 1, Self: self, MaxData: callData, AckMark: callAckMark, HiWater: callHiWater,
 	})
 	if err != nil {

@@ -121,8 +121,8 @@ func begin(p *proc.Process, s *spawning) {
 	}
 	if s.err == nil {
 		var d proc.LinkMessage
-		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Port: s.port, Spawn: s.order}}
-		d, s.err = p.Node.Ask(question, dynamic.World{})
+		question := wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.OtherWorld{Port: s.port, Spawn: s.order}}
+		d, s.err = p.Node.Ask(question, dynamic.WorldID{})
 		s.err = spawnStart.fault(s.err)
 		if s.err == nil {
 			s.shown.TraceStep(int(spawnStart), func() string { return "the node has started them" })
@@ -231,7 +231,7 @@ func finishSpawn(p *proc.Process, s *spawning, met []*dynamic.Description, err e
 	}
 	switch {
 	case err != nil && s.request != 0:
-		_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.Meeting{Request: s.request, Cancel: true}})
+		_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindSpawn, Meeting: &wireup.OtherWorld{Request: s.request, Cancel: true}})
 	case err == nil:
 		if w := p.Worlds.Known(met[0].World); w != nil {
 			w.Spawn = s.request

@@ -20,9 +20,9 @@ func InfoEnv() *proc.Info {
 	return env(proc.ThisProcess)
 }
 
-// EarlyEnvironment returns the info of MPI_Info_create_env, which may be called at any time, before
+// InfoCreateEnv returns the info of MPI_Info_create_env, which may be called at any time, before
 // Init as well (MPI-4.1, 11.2). The info has no number of procs if the launcher did not have it.
-func EarlyEnvironment() *proc.Info {
+func InfoCreateEnv() *proc.Info {
 	if i := InfoEnv(); i != nil {
 		return i
 	}

@@ -30,7 +30,7 @@ func Isend(c *proc.Comm, fn proc.RequestFunc, mode message.Mode, b proc.Buffer, 
 	if err := fits(c, &b); err != nil {
 		return proc.Request{}, err
 	}
-	return startSend(c, fn, mode, b, dst, tag)
+	return isendChecked(c, fn, mode, b, dst, tag)
 }
 
 func Recv(c *proc.Comm, b proc.Buffer, src, tag int) (proc.Status, error) {
@@ -68,9 +68,9 @@ func fits(c *proc.Comm, b *proc.Buffer) error {
 	return b.Check()
 }
 
-// startSend begins to send a Buffer that has been checked. fn is the function of MPI that was
+// isendChecked begins to send a Buffer that has been checked. fn is the function of MPI that was
 // called.
-func startSend(c *proc.Comm, fn proc.RequestFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
+func isendChecked(c *proc.Comm, fn proc.RequestFunc, mode message.Mode, b proc.Buffer, dst, tag int) (proc.Request, error) {
 	peer, none, err := c.PartnerOf(dst, tag)
 	switch {
 	case err != nil:

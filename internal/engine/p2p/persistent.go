@@ -53,7 +53,7 @@ func Start(q *proc.Request) error {
 	if pl.Recv {
 		next, err = startRecv(pl.C, proc.ByIrecv, pl.Buf, pl.Peer, pl.Tag)
 	} else {
-		next, err = startSend(pl.C, proc.ByIsend, pl.Mode, pl.Buf, pl.Peer, pl.Tag)
+		next, err = isendChecked(pl.C, proc.ByIsend, pl.Mode, pl.Buf, pl.Peer, pl.Tag)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", pl.Fn, err)

@@ -177,7 +177,7 @@ func (c *Comm) RecvEnvelope(rank, tag int) (env message.Envelope, from message.P
 
 // Alive returns an error once the job has ended or c was freed.
 func (c *Comm) Alive() error {
-	if Phase(c.p.State.Load()) == Ended {
+	if LifeState(c.p.State.Load()) == Ended {
 		return ErrFinalized
 	}
 	switch c.state.Life.Load() {

@@ -157,7 +157,7 @@ func (nc *nodeControl) exit(code int, why string) {
 
 // nodeGone ends a proc whose node has died, since nobody else would end it.
 func (nc *nodeControl) nodeGone(err error) {
-	if Phase(nc.p.State.Load()) >= Finalizing {
+	if LifeState(nc.p.State.Load()) >= Finalizing {
 		return
 	}
 	nc.exit(ExitDown, fmt.Sprintf("rank %d: the node of this rank is gone (%v); ending", nc.p.Job.Rank, err))
@@ -251,12 +251,12 @@ func (p *Process) SetFailed(err error) {
 // inquiry is a request to the node that it has to answer. The process's lock guards it.
 type inquiry struct {
 	Answer *LinkMessage
-	Port   dynamic.World // the port that it is about, if it is an accept
+	Port   dynamic.WorldID // the port that it is about, if it is an accept
 }
 
 // Ask sends a request to the node and waits for the answer, which may be a refusal. The process is
 // locked.
-func (nc *nodeControl) Ask(m wireup.Message, port dynamic.World) (LinkMessage, error) {
+func (nc *nodeControl) Ask(m wireup.Message, port dynamic.WorldID) (LinkMessage, error) {
 	nc.Questions++
 	number := nc.Questions
 	m.Meeting.Request = number

@@ -54,12 +54,12 @@ type disconnects struct {
 func (dc *disconnects) listen() {
 	if dc.closing == nil {
 		dc.closing = &closingLinks{p: dc.p}
-		dc.closing.post()
+		dc.closing.isendWords()
 		dc.p.Background.List = append(dc.p.Background.List, dc.closing)
 	}
 }
 
-func (x *closingLinks) post() {
+func (x *closingLinks) isendWords() {
 	x.r = x.p.Eng.Recv(message.Envelope{Context: closeContext, Rank: message.AnySource, Tag: message.AnyTag}, message.NoPeer, nil)
 }
 
@@ -70,7 +70,7 @@ func (x *closingLinks) CarryOn() bool {
 		s := x.r.Status()
 		peer, w := s.Peer, linkWord(s.Tag)
 		p.Eng.Release(x.r)
-		x.post()
+		x.isendWords()
 		if q := p.Endpoints.endpointOf(peer); q != nil {
 			p.Disconnects.heard(q, w)
 		}
@@ -106,7 +106,7 @@ func (es *endpoints) endpointOf(peer message.Peer) *Endpoint {
 	return es.List[i]
 }
 
-func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
+func (dc *disconnects) isendWord(q *Endpoint, w linkWord) *message.Request {
 	r := dc.p.Eng.Send(q.Peer, message.Envelope{Context: closeContext, Tag: wire.Tag(w)}, message.Standard, nil, 0, 0)
 	dc.p.Endpoints.Send(q.Peer, 0, true)
 	return r
@@ -115,7 +115,7 @@ func (dc *disconnects) say(q *Endpoint, w linkWord) *message.Request {
 func (dc *disconnects) askToClose(q *Endpoint) {
 	if q.closing == staying && !q.ended {
 		q.closing = asked
-		if q.said = dc.say(q, wordClose); dc.p.Endpoints.List[q.ID] != q { // sending has found the link broken
+		if q.said = dc.isendWord(q, wordClose); dc.p.Endpoints.List[q.ID] != q { // sending has found the link broken
 			dc.p.Eng.Release(q.said)
 			q.said = nil
 		}
@@ -134,7 +134,7 @@ func (dc *disconnects) heard(q *Endpoint, w linkWord) {
 		dc.askToClose(q)
 		dc.closing.close(q)
 	case w == wordClose && q.closing == staying:
-		dc.p.Eng.Release(dc.say(q, wordStay))
+		dc.p.Eng.Release(dc.isendWord(q, wordStay))
 	}
 	dc.p.WakeAll() // goroutines may wait for the answer
 }
@@ -221,7 +221,7 @@ func (dc *disconnects) forgetLink(q *Endpoint) {
 }
 
 func (dc *disconnects) tellForgotten(world []byte, rank wire.WorldRank) {
-	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.Meeting{World: world}}) // without a node there are no links to forget
+	_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindForget, Peer: rank, Meeting: &wireup.OtherWorld{World: world}}) // without a node there are no links to forget
 }
 
 // HasDisconnected reports whether this proc has disconnected from the world at the other end of q.
@@ -243,7 +243,7 @@ func (dc *disconnects) DisconnectAll(met []*ConnectedWorld) {
 
 func (dc *disconnects) releaseSpawned(w *ConnectedWorld) {
 	if w.Spawn != 0 && dc.p.Node.Control != nil {
-		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindDisconnect, Meeting: &wireup.Meeting{Request: w.Spawn}})
+		_ = dc.p.Node.Control.Send(wireup.Message{Kind: wireup.KindDisconnect, Meeting: &wireup.OtherWorld{Request: w.Spawn}})
 		w.Spawn = 0
 	}
 }

@@ -391,7 +391,7 @@ func (q *Endpoint) counted() (sent, received uint64, ok bool) {
 // the agent stays until the node has learned that the proc has finished.
 func (q *Endpoint) Lose(cause error) {
 	p := q.p
-	if errors.Is(cause, native.ErrFailed) && Phase(p.State.Load()) < quiet {
+	if errors.Is(cause, native.ErrFailed) && LifeState(p.State.Load()) < quiet {
 		// The fault is not at the other end. The node would take what this proc says next for a
 		// consequence of a lost link, and the end of the launcher for its cause.
 		p.SetFailed(cause)
@@ -400,7 +400,7 @@ func (q *Endpoint) Lose(cause error) {
 	}
 	p.Eng.Detach(q.ID, cause)
 	p.WakeAll() // wakes goroutines in probes, too
-	if q.Peer == message.NoPeer && Phase(p.State.Load()) < Ended {
+	if q.Peer == message.NoPeer && LifeState(p.State.Load()) < Ended {
 		p.Endpoints.lost = cause
 		p.SetFailed(cause)
 	}
@@ -464,7 +464,7 @@ func (q *Endpoint) broke(cause error) {
 		p.WakeAll()
 		return
 	}
-	at := Phase(p.State.Load())
+	at := LifeState(p.State.Load())
 	inOrder := at >= quiet || q.Peer == message.NoPeer && at == Finalizing
 	if p.Node.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
 		q.Lose(cause)
@@ -505,9 +505,9 @@ func (es *endpoints) PassBarrier() {
 // has to end all the same.
 func (q *Endpoint) tellLost(cause error) {
 	p := q.p
-	if p.Node.Control == nil || q.Peer == message.NoPeer || p.Worlds.Foreign(q.Peer) || Phase(p.State.Load()) >= quiet {
+	if p.Node.Control == nil || q.Peer == message.NoPeer || p.Worlds.Foreign(q.Peer) || LifeState(p.State.Load()) >= quiet {
 		return
 	}
-	inOrder := Phase(p.State.Load()) == Finalizing && errors.Is(cause, ErrPeerGone)
+	inOrder := LifeState(p.State.Load()) == Finalizing && errors.Is(cause, ErrPeerGone)
 	_ = p.Node.Control.Send(wireup.Message{Kind: wireup.KindLost, Peer: rank(q.Peer), Reason: cause.Error(), InOrder: inOrder}) // without a node no process is informed
 }

@@ -231,7 +231,7 @@ func (x *fastPath) adopt(p *Process) {
 // open opens the gate to C if nothing else needs progress. The process is locked, and its caller
 // unlocks it next.
 func (x *fastPath) open(p *Process) {
-	if x.Used == 0 || !composed(p) || p.Driver.Wanted.Load() != 0 || Phase(p.State.Load()) >= Finalizing {
+	if x.Used == 0 || !composed(p) || p.Driver.Wanted.Load() != 0 || LifeState(p.State.Load()) >= Finalizing {
 		return
 	}
 	x.Polls, x.Yields, x.Shared = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields()), p.spin.SharedAfter()

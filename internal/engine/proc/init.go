@@ -15,14 +15,14 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/polling"
 )
 
-// Phase is the stage of a proc between Init and Finalize.
-type Phase int32
+// LifeState is the stage of a proc between Init and Finalize.
+type LifeState int32
 
-// The phases.
+// The stages.
 const (
-	running    Phase = iota
-	Finalizing       // in Finalize, before its barrier is complete
-	quiet            // in Finalize, after its barrier: the end of a link is no failure
+	running    LifeState = iota
+	Finalizing           // in Finalize, before its barrier is complete
+	quiet                // in Finalize, after its barrier: the end of a link is no failure
 	Ended
 )
 
@@ -105,7 +105,7 @@ func Initialized() bool {
 func Finalized() bool {
 	ProcessMu.Lock()
 	defer ProcessMu.Unlock()
-	return ThisProcess != nil && Phase(ThisProcess.State.Load()) == Ended
+	return ThisProcess != nil && LifeState(ThisProcess.State.Load()) == Ended
 }
 
 // Close closes all links at once. The process is locked.
@@ -179,7 +179,7 @@ func Current() (*Process, error) {
 	switch {
 	case ThisProcess == nil:
 		return nil, ErrNotInitialized
-	case Phase(ThisProcess.State.Load()) == Ended:
+	case LifeState(ThisProcess.State.Load()) == Ended:
 		return nil, ErrFinalized
 	}
 	return ThisProcess, nil

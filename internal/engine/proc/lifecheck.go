@@ -67,7 +67,7 @@ func (c *lifeChecks) suspects(q *Endpoint, cause error) bool {
 		return false
 	}
 	c.cut[q.Peer] = true
-	switch at := Phase(c.p.State.Load()); {
+	switch at := LifeState(c.p.State.Load()); {
 	case c.s.Has(q.Peer):
 		return false
 	case at >= quiet || at >= Finalizing && c.s.gone[q.Peer]:
@@ -83,7 +83,7 @@ func (c *lifeChecks) suspects(q *Endpoint, cause error) bool {
 
 // askNode asks the node for a link to a proc to which there was one.
 func (c *lifeChecks) askNode(peer message.Peer) {
-	c.p.Worlds.open(peer, wireup.Meeting{LifeCheck: true})
+	c.p.Worlds.open(peer, wireup.OtherWorld{LifeCheck: true})
 }
 
 // inquires handles the node's answer about a proc to which a link has broken, and reports whether
@@ -118,7 +118,7 @@ func (c *lifeChecks) unreachable(peer message.Peer, reason string) {
 	x := c.suspected[peer]
 	switch {
 	case x == nil:
-	case Phase(c.p.State.Load()) >= Finalizing || !c.s.cares(peer):
+	case LifeState(c.p.State.Load()) >= Finalizing || !c.s.cares(peer):
 		c.s.gone[peer] = true
 		c.clearSuspicion(peer, x.cause)
 	default:
@@ -149,7 +149,7 @@ func (c *lifeChecks) mustKnow(peer message.Peer, q *Endpoint) {
 	switch {
 	case sus == nil && q == nil || sus != nil && sus.ended || c.untold[peer] != nil:
 		return
-	case !c.s.outlives(c.p.Worlds.WorldOf(comm.Proc(peer))) || Phase(c.p.State.Load()) >= quiet:
+	case !c.s.outlives(c.p.Worlds.WorldOf(comm.Proc(peer))) || LifeState(c.p.State.Load()) >= quiet:
 		return
 	case sus == nil:
 		c.untold[peer] = &suspicion{q: q}

@@ -156,7 +156,7 @@ func (r *MemberTable) readData(job *wireup.Job) error {
 	return nil
 }
 
-func (r *MemberTable) setData(x wireup.Run, rep datatype.Representation) {
+func (r *MemberTable) setData(x wireup.ProcRun, rep datatype.Representation) {
 	d := &r.data
 	if d.table == nil {
 		for i := range x.N {

@@ -96,7 +96,7 @@ func (n *Native) add(l *native.Link) bool {
 	if _, ok := n.p.Eng.Route(peer); !ok {
 		n.p.Endpoints.route(peer, q.ID)
 	}
-	if Phase(n.p.State.Load()) >= quiet {
+	if LifeState(n.p.State.Load()) >= quiet {
 		q.CloseSend() // the other links were ended already
 	}
 	return true

@@ -173,7 +173,7 @@ func (p *Process) TimerFired() {
 		return
 	}
 	defer p.Unlock()
-	if Phase(p.State.Load()) != Ended {
+	if LifeState(p.State.Load()) != Ended {
 		p.Driver.OnTimer(p.Driving)
 	}
 }

@@ -304,7 +304,7 @@ func (s *Survival) misses(peer message.Peer, why string) bool {
 	if s == nil || s.Has(peer) {
 		return false
 	}
-	if Phase(s.p.State.Load()) >= Finalizing {
+	if LifeState(s.p.State.Load()) >= Finalizing {
 		s.gone[peer] = true
 		return false
 	}
@@ -368,7 +368,7 @@ func (s *Survival) outsiders(c *Comm) (list []message.Peer) {
 
 // Excluded ends this process, as the other procs continue without it.
 func (s *Survival) Excluded(why string) {
-	if Phase(s.p.State.Load()) >= quiet {
+	if LifeState(s.p.State.Load()) >= quiet {
 		return // all others have passed the last agreement that needs it
 	}
 	s.p.Node.exit(ExitDown, fmt.Sprintf("rank %d: the others go on without this rank (%s); ending", s.p.Job.Rank, why))

@@ -201,7 +201,7 @@ func (x *TraceSteps) TraceEnd(err error, made *Comm) {
 
 // PortLabel returns the label of a port in a trace: not its name, with which any proc could
 // connect.
-func PortLabel(name dynamic.World) string { return "port " + name.String()[:8] }
+func PortLabel(name dynamic.WorldID) string { return "port " + name.String()[:8] }
 
 // PortLabelOf is PortLabel for the port's whole name.
 func PortLabelOf(text string) string {

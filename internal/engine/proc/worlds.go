@@ -90,7 +90,7 @@ func (ws *worlds) WorldOf(proc comm.Proc) *ConnectedWorld {
 }
 
 // Known returns a world by its name, or nil if it is not known. The process is locked.
-func (ws *worlds) Known(name dynamic.World) *ConnectedWorld {
+func (ws *worlds) Known(name dynamic.WorldID) *ConnectedWorld {
 	for _, w := range ws.Table.Load().Met {
 		if w.World == name {
 			return w
@@ -149,7 +149,7 @@ func (ws *worlds) Register(d *dynamic.Description) (*ConnectedWorld, error) {
 		return nil, fmt.Errorf("%w: its machines are %s endian, those of this job %s endian", ErrAlone, theirs, own)
 	}
 	l := d.Limits.Least(own.Limits)
-	first, err := ws.p.Eng.AddWorld(message.World{
+	first, err := ws.p.Eng.AddWorld(message.ConnectedWorld{
 		Host: wire.HostID(d.World), Size: d.Size(), Self: ws.Member(comm.Proc(ws.p.Job.Rank)).Identity(),
 		MaxData: l.DataLen, AckMark: l.AckMark, HiWater: l.HiWater,
 		Allows: allows(own) && allows(d),
@@ -336,9 +336,9 @@ func (w *ConnectedWorld) card(rank wire.WorldRank) *dynamic.BusinessCard {
 }
 
 // openForeign asks the node for a link to a proc of another world. No agent carries packets to it.
-func (ws *worlds) openForeign(peer message.Peer) { ws.open(peer, wireup.Meeting{}) }
+func (ws *worlds) openForeign(peer message.Peer) { ws.open(peer, wireup.OtherWorld{}) }
 
-func (ws *worlds) open(peer message.Peer, m wireup.Meeting) {
+func (ws *worlds) open(peer message.Peer, m wireup.OtherWorld) {
 	who := ws.Member(comm.Proc(peer))
 	w := ws.WorldOf(comm.Proc(peer))
 	card, err := w.card(who.Rank).AppendText(nil)
@@ -354,7 +354,7 @@ func (ws *worlds) open(peer message.Peer, m wireup.Meeting) {
 
 // takeForeign handles a link to a proc of another world, or the message that there is none.
 func (ws *worlds) takeForeign(d LinkMessage) {
-	var name dynamic.World
+	var name dynamic.WorldID
 	if copy(name[:], d.Msg.Meeting.World) != len(name) || ws.Description == nil {
 		d.close()
 		return

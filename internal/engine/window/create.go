@@ -190,7 +190,7 @@ func (m *memory) exchange(c *proc.Comm, mine rma.Extent) error {
 func tell(c *proc.Comm, own *[memberWords]int64, hear func(rank int, words []int64)) error {
 	if collective.BoardMember(c) == nil {
 		all := make([]int64, memberWords*c.Size())
-		err := collective.GatherAll(c, slices.Clone(own[:]), all)
+		err := collective.AllgatherSlices(c, slices.Clone(own[:]), all)
 		for r := range c.Size() {
 			hear(r, all[memberWords*r:])
 		}

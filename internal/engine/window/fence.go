@@ -62,7 +62,7 @@ func largest(c *proc.Comm, mine int32) (int32, error) {
 	c.Process().Unlock()
 	defer c.Process().Lock()
 	all := []int32{0}
-	err := collective.ReduceAll(c, []int32{mine}, all, datatype.Max)
+	err := collective.AllreduceSlices(c, []int32{mine}, all, datatype.Max)
 	return all[0], err
 }
 

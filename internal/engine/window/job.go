@@ -100,7 +100,7 @@ func fitting(h *rma.Header, at *rma.Items) error {
 		if err := h.Op.CheckAccumulate(at.Type); err != nil {
 			return err
 		}
-		ok = (h.Len == size || h.Op == datatype.NoOp && h.Len == 0) && at.Whole()
+		ok = (h.Len == size || h.Op == datatype.NoOp && h.Len == 0) && at.PacksWithinSpan()
 	}
 	if !ok {
 		return fmt.Errorf("%w: %d bytes of data for %d items of %v, which are %d", rma.ErrHeader, h.Len, at.Count, at.Type, size)

@@ -115,7 +115,7 @@ func combines(op collective.Op, to *Target, here *proc.Datatype) error {
 	if ok1 && ok2 && mine != theirs {
 		return fmt.Errorf("%w: %v here, and %v at the target", datatype.ErrType, here, to.Type)
 	}
-	if at := (rma.Items{Count: to.Count, Type: to.Type}); !at.Whole() {
+	if at := (rma.Items{Count: to.Count, Type: to.Type}); !at.PacksWithinSpan() {
 		return fmt.Errorf("%w: %d items of %v lie on each other at the target", datatype.ErrType, to.Count, to.Type)
 	}
 	return nil

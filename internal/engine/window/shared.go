@@ -75,7 +75,7 @@ func (m *memory) share(c *proc.Comm, bad error) error {
 		own, bad = file.create()
 	}
 	told := make([]int64, memfdWords*m.w.c.Size())
-	if err := collective.GatherAll(c, []int64{file.pid, file.fd, file.dev, file.ino, file.noncontiguous}, told); err != nil {
+	if err := collective.AllgatherSlices(c, []int64{file.pid, file.fd, file.dev, file.ino, file.noncontiguous}, told); err != nil {
 		return errors.Join(err, shut(own))
 	}
 	if bad == nil && several {
@@ -86,7 +86,7 @@ func (m *memory) share(c *proc.Comm, bad error) error {
 	if bad != nil {
 		ok[0] = 0
 	}
-	err := errors.Join(collective.ReduceAll(c, ok, all, datatype.Min), shut(own))
+	err := errors.Join(collective.AllreduceSlices(c, ok, all, datatype.Min), shut(own))
 	switch {
 	case err != nil:
 	case bad != nil && !errors.Is(bad, rma.ErrShared):

@@ -127,7 +127,7 @@ func (w *Win) Check() error {
 		return proc.ErrNotInitialized
 	case w == nil:
 		return fmt.Errorf("%w: nil, which is MPI_WIN_NULL", rma.ErrWin)
-	case proc.Phase(w.Process.State.Load()) == proc.Ended:
+	case proc.LifeState(w.Process.State.Load()) == proc.Ended:
 		return proc.ErrFinalized
 	case w.life.Load() != proc.Usable:
 		return fmt.Errorf("%w: it has been freed", rma.ErrWin)

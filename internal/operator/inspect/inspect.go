@@ -268,7 +268,7 @@ func (c *Control) isReady() bool {
 // are left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
-		d := &links.Node{NodeInfo: c.about(), Phase: links.PhaseStarting, Waits: c.Waits()}
+		d := &links.Node{NodeInfo: c.about(), State: links.NodeStarting, Waits: c.Waits()}
 		for _, p := range c.Procs.All() {
 			x := links.Proc{Rank: -1, PID: p.PID(), Address: addressOf(c, p)}
 			x.State, x.Ended = stateOf(p)
@@ -276,13 +276,13 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		}
 		d.Now = time.Now()
 		if c.Spare != nil {
-			d.Phase = links.PhaseSpare
+			d.State = links.NodeSpare
 			c.Spare.Describe(d)
 		}
 		c.describeLog(d, r)
 		return d
 	}
-	d := &links.Node{NodeInfo: c.about(), Phase: c.Phase(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
+	d := &links.Node{NodeInfo: c.about(), State: c.NodeState(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
 	ctx, cancel := context.WithTimeout(ctx, procsLimit)
 	defer cancel()
 	stats := make([]*wireup.Stats, len(c.Procs.All()))
@@ -330,18 +330,18 @@ func addressOf(c *Control, p *procs.Proc) string {
 	return ""
 }
 
-// Phase returns the phase of the node; it is PhaseEnding from the first proc that has finished.
-func (c *Control) Phase() links.Phase {
+// NodeState returns how far the node has got: NodeEnding from the first proc that has finished.
+func (c *Control) NodeState() links.NodeState {
 	if c.Spare != nil {
-		return links.PhaseSpare
+		return links.NodeSpare
 	}
 	if !c.isReady() {
-		return links.PhaseStarting
+		return links.NodeStarting
 	}
 	if c.Procs.Finishing() {
-		return links.PhaseEnding
+		return links.NodeEnding
 	}
-	return links.PhaseRunning
+	return links.NodeRunning
 }
 
 func (c *Control) sites() (sites []links.Site) {
@@ -428,7 +428,7 @@ func stateOf(p *procs.Proc) (s links.ProcState, ended string) {
 	if how, over := p.Ended(); over {
 		return links.ProcEnded, how
 	}
-	switch p.Phase() {
+	switch p.State() {
 	case ending.Starting:
 		return links.ProcStarting, ""
 	case ending.Greeted:

@@ -187,7 +187,7 @@ func (p *plant) step() {
 	}
 	if p.rng.IntN(50) == 0 {
 		h := p.rng.IntN(len(p.agents))
-		s := p.agents[h].Stats()
+		s := p.agents[h].Counts()
 		p.must(p.c.Memory(h, int64(s.Queued), int64(s.Memory), 300, time.Second))
 	}
 }
@@ -270,7 +270,7 @@ func (p *plant) leave() {
 		p.step()
 	}
 	for h, a := range p.agents {
-		s := a.Stats()
+		s := a.Counts()
 		if s.Memory > 0 || p.c.Held(h) != 0 {
 			p.t.Errorf("agent %d has %d bytes of memory in the end, and holds %d", h, s.Memory, p.c.Held(h))
 		}

@@ -44,7 +44,7 @@ type Config struct {
 	Start func(rank int) error
 
 	// Started is called with the job if it is spawned.
-	Started func(*World)
+	Started func(*Simulation)
 
 	// Observer, if any, sees all links.
 	Observer Observer
@@ -148,7 +148,7 @@ type Observer interface {
 // AgentObserver is an Observer that also receives the state of agents' memory.
 type AgentObserver interface {
 	// Agent is called with the agent's own figures after it has moved bytes.
-	Agent(host int, s agent.Stats)
+	Agent(host int, s agent.Counts)
 }
 
 func (c *Config) withDefaults() {

@@ -114,7 +114,7 @@ func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {
 
 // provenChannel makes a link for a channel whose ends prove who they are. dialler is the number of
 // the end that dials.
-func provenChannel(w *World, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
+func provenChannel(w *Simulation, spec kernel.LinkSpec, ends [2]Endpoint, dialler int) *kernel.Link {
 	p := &proving{w: w, ends: ends, dialler: dialler, busy: [2]bool{true, true}}
 	p.shown = w.k.NewLink(spec, p)
 	w.openLinks = append(w.openLinks, &observedLink{l: p.shown, shown: p.shown, ends: ends, proof: p})

@@ -117,7 +117,7 @@ func mustRoute(s *site, client wire.ClientRank) bool {
 }
 
 // walled reports whether there is a firewall before a host.
-func walled(w *World, peer wire.HostRank) bool {
+func walled(w *Simulation, peer wire.HostRank) bool {
 	if w.cfg.Firewall == nil {
 		return false
 	}
@@ -159,7 +159,7 @@ func blocked(h *host, peer wire.HostRank, began time.Time, answer func(dynamic.D
 }
 
 // firewallHits records a firewall that lasts longer than a host waits for another one.
-func firewallHits(w *World, h *host, peer wire.HostRank) {
+func firewallHits(w *Simulation, h *host, peer wire.HostRank) {
 	if w.cfg.Firewall.For < patience(h, peer) || w.firewalled {
 		return
 	}
@@ -184,8 +184,8 @@ func patience(h *host, peer wire.HostRank) time.Duration {
 // longest is how long a host at most waits for another one that never answers.
 const longest = 25 * time.Second
 
-// mustGiveUp checks that a host does not wait for longer for another one, which it has dialled since
-// began, than it may.
+// mustGiveUp checks that a host does not wait for longer for another one, which it has dialled
+// since began, than it may.
 func mustGiveUp(h *host, peer wire.HostRank, began time.Time) {
 	w := h.s.w
 	if !walled(w, peer) || w.cfg.Firewall.For < Ever || w.wrong != nil {

@@ -20,16 +20,16 @@ func (x pair) back() pair { return pair{x.peer, x.local} }
 
 // linking is a node's dial plan for the first link between two procs.
 type linking struct {
-	w         *World
+	w         *Simulation
 	p         *proc
 	x         pair
-	endpoints []dynamic.Endpoint
+	endpoints []dynamic.TransportAddress
 	spec      kernel.LinkSpec
 	l         *kernel.Link
 	r         *resumed // nil: the link is not resumable
 }
 
-func (w *World) open(p *proc, peer wire.WorldRank) {
+func (w *Simulation) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
 	if !w.direct.Pairs.Request(x) {
 		return
@@ -48,7 +48,7 @@ func (w *World) open(p *proc, peer wire.WorldRank) {
 	s.begin()
 }
 
-func (w *World) dialling(s *dynamic.DialPlan, gone func() bool) *dialling {
+func (w *Simulation) dialling(s *dynamic.DialPlan, gone func() bool) *dialling {
 	return &dialling{DialPlan: s, k: w.k, gone: gone}
 }
 
@@ -172,10 +172,12 @@ func (x *resumed) further() *wireup.Resumable {
 	return &wireup.Resumable{Session: x.session[:], Again: true}
 }
 
-func (w *World) reopen(p *proc, m wireup.Message) {
+func (w *Simulation) reopen(p *proc, m wireup.Message) {
 	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
 	state := w.direct.Resumable.Get(x)
-	judge := func(h dynamic.Hello) dynamic.Verdict { return w.direct.Resumable.CheckResume(x.back(), h, other.fini) }
+	judge := func(h dynamic.Hello) dynamic.Verdict {
+		return w.direct.Resumable.CheckResume(x.back(), h, other.fini)
+	}
 	done := func(v dynamic.Verdict, reason string) {
 		if state.Busy = false; v != dynamic.Accepted {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
@@ -213,7 +215,7 @@ func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
 func (p *proc) dials() bool { return p.s.works() && !p.crashed && !p.s.pluginDown(p.s.w) }
 
 // deliver gives a link to its proc, some time after it was made.
-func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e *kernel.End) {
+func (w *Simulation) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e *kernel.End) {
 	w.k.After(w.k.Between(0, 100*time.Microsecond), func() {
 		m := wireup.Message{Kind: wireup.KindLink, Peer: peer, Transport: "sim", Resumable: terms}
 		if terms != nil && !terms.Again {
@@ -223,11 +225,11 @@ func (w *World) deliver(p *proc, peer wire.WorldRank, terms *wireup.Resumable, e
 	})
 }
 
-func (s *site) pluginDown(w *World) bool { return w.k.Now() < w.pluginsBack[s.rank] }
+func (s *site) pluginDown(w *Simulation) bool { return w.k.Now() < w.pluginsBack[s.rank] }
 
 // crashPlugin kills the transport plugin of a site: existing links stay, and for a while no new
 // ones can be made.
-func (w *World) crashPlugin(c wire.ClientRank) {
+func (w *Simulation) crashPlugin(c wire.ClientRank) {
 	w.pluginsBack[c] = w.k.Now() + w.k.Between(time.Millisecond, 20*time.Millisecond)
 }
 
@@ -243,7 +245,7 @@ type drains struct {
 const drainLook = 100 * time.Millisecond
 
 // drainPlugin is the order of an operator that a site drains its plugin.
-func drainPlugin(w *World, f Fault) {
+func drainPlugin(w *Simulation, f Fault) {
 	s := w.sites[f.Target%len(w.sites)]
 	w.met[f.Kind]++
 	if !w.drains.begun {
@@ -276,7 +278,7 @@ func moveLinks(s *site) {
 	}
 }
 
-func moveLink(w *World, s *site, x pair) {
+func moveLink(w *Simulation, s *site, x pair) {
 	state := w.direct.Resumable.Get(x)
 	var r *resumed
 	if state != nil {
@@ -296,7 +298,7 @@ func moveLink(w *World, s *site, x pair) {
 }
 
 // breakLink breaks a link here, or has the other end's node break it, which dials it.
-func breakLink(w *World, s *site, x pair, state *dynamic.ResumableLink) {
+func breakLink(w *Simulation, s *site, x pair, state *dynamic.ResumableLink) {
 	p, other := w.procs[x.local], w.procs[x.peer]
 	broken := func(p *proc, peer pair) {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer.peer, Resumable: &wireup.Resumable{
@@ -356,7 +358,7 @@ func (x *resumed) again(me int) {
 }
 
 // undisturbed reports whether nothing but drains may break a link, or keep it from being made.
-func undisturbed(w *World) bool {
+func undisturbed(w *Simulation) bool {
 	for _, k := range []FaultKind{CutLink, HalfClose, Stall, PluginCrash} {
 		if w.met[k] > 0 {
 			return false
@@ -367,7 +369,7 @@ func undisturbed(w *World) bool {
 
 // mustMove checks, later on, that a link that was ordered to leave the plugin has left it, and that
 // it was ordered once.
-func mustMove(w *World, r *resumed, x pair, state *dynamic.ResumableLink) {
+func mustMove(w *Simulation, r *resumed, x pair, state *dynamic.ResumableLink) {
 	switch {
 	case !w.drains.elsewhere:
 		disorder(w, "the link of ranks %d and %d was broken to leave a plugin, though there is no other transport", x.local, x.peer)
@@ -392,14 +394,14 @@ type moveOrder struct {
 }
 
 // disorder records that the job does something that no fault excuses.
-func disorder(w *World, format string, args ...any) {
+func disorder(w *Simulation, format string, args ...any) {
 	if w.wrong == nil {
 		w.wrong = fmt.Errorf("%w: %s", ErrDisorder, fmt.Sprintf(format, args...))
 	}
 }
 
 // mustStay checks, later on, that a link that cannot leave the plugin was not broken.
-func mustStay(w *World, x pair, state *dynamic.ResumableLink) {
+func mustStay(w *Simulation, x pair, state *dynamic.ResumableLink) {
 	resumes := state.Resumes
 	w.k.After(drainLook/2, func() {
 		if bothLinked(w, x) && undisturbed(w) && state.Resumes != resumes {
@@ -409,7 +411,7 @@ func mustStay(w *World, x pair, state *dynamic.ResumableLink) {
 }
 
 // bothLinked reports whether both ends of a link are in MPI.
-func bothLinked(w *World, x pair) bool {
+func bothLinked(w *Simulation, x pair) bool {
 	for _, p := range []*proc{w.procs[x.local], w.procs[x.peer]} {
 		if p == nil || p.fini || p.ending || p.crashed || p.s.left || p.s.dead || p.task.Ended() {
 			return false

@@ -87,7 +87,7 @@ func ParseFault(s string) (Fault, error) {
 }
 
 // Plan schedules a fault. It must be called before Run.
-func (w *World) Plan(f Fault) {
+func (w *Simulation) Plan(f Fault) {
 	if f.Kind == FailLate {
 		w.failLate[f.Target%len(w.procs)] = &f
 		return
@@ -100,7 +100,7 @@ func (w *World) Plan(f Fault) {
 }
 
 // InjectFault makes a fault happen now.
-func (w *World) InjectFault(f Fault) { w.commit(f) }
+func (w *Simulation) InjectFault(f Fault) { w.commit(f) }
 
 // FaultHit is a fault that has hit something that had not ended.
 type FaultHit struct {
@@ -120,7 +120,7 @@ type FaultHit struct {
 	lost  *host
 }
 
-func (w *World) commit(f Fault) {
+func (w *Simulation) commit(f Fault) {
 	if w.Over() {
 		return
 	}
@@ -154,7 +154,7 @@ func (w *World) commit(f Fault) {
 }
 
 // hit records that a fault may end the job. It must be called before the fault happens.
-func (w *World) hit(f Fault, what string, deadly bool) {
+func (w *Simulation) hit(f Fault, what string, deadly bool) {
 	w.k.Tracef("%s of %s", f.Kind, what)
 	w.met[f.Kind]++
 	w.hits = append(w.hits, FaultHit{Fault: f, What: what, At: w.k.Now(), Event: w.k.Events(), Deadly: deadly})
@@ -166,7 +166,7 @@ func (w *World) hit(f Fault, what string, deadly bool) {
 const lateText = "exited with status 4"
 
 // failsLate records that a proc's program fails after its Finalize, which does not end the job.
-func (w *World) failsLate(p *proc, f Fault) {
+func (w *Simulation) failsLate(p *proc, f Fault) {
 	w.hit(f, fmt.Sprintf("rank %d", p.rank), false)
 	w.hits[len(w.hits)-1].late = p
 }
@@ -179,7 +179,7 @@ const (
 	longStall = 20 * time.Second
 )
 
-func (w *World) harm(f Fault) {
+func (w *Simulation) harm(f Fault) {
 	var alive []*observedLink
 	for _, s := range w.openLinks {
 		if !s.l.Over() {
@@ -224,7 +224,7 @@ func (w *World) harm(f Fault) {
 
 // target picks the link that is harmed. Where links are resumable most cuts hit those, because any
 // other cut may end the job. Otherwise every fourth hits a link between two procs.
-func (w *World) target(f Fault, alive []*observedLink) *observedLink {
+func (w *Simulation) target(f Fault, alive []*observedLink) *observedLink {
 	wanted, i := func(s *observedLink) bool { return s.resumes }, f.Target
 	if eighth := f.Target % 8; f.Kind == Stall || eighth == 0 {
 		wanted = func(*observedLink) bool { return true }
@@ -238,7 +238,7 @@ func (w *World) target(f Fault, alive []*observedLink) *observedLink {
 }
 
 // strike records a fault of a link that silences the endpoints in mute.
-func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
+func (w *Simulation) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	if s.resumes {
 		w.k.Tracef("%s of %s", f.Kind, s.l.Name())
 		w.met[f.Kind]++
@@ -258,14 +258,14 @@ func (w *World) strike(f Fault, s *observedLink, mute ...Endpoint) {
 	w.hits[len(w.hits)-1].waits = s.is(AtProc, AtAgent)
 }
 
-func (w *World) cut(l *kernel.Link) {
+func (w *Simulation) cut(l *kernel.Link) {
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Cut(l)
 	}
 }
 
 // loses tells the observer that bytes of a link may be lost, if the observer knows the link.
-func (s *observedLink) loses(w *World) {
+func (s *observedLink) loses(w *Simulation) {
 	switch {
 	case s.resumes || s.tree:
 	case s.proof != nil && !s.proof.told:
@@ -278,7 +278,7 @@ func (s *observedLink) loses(w *World) {
 // endsWithServer reports whether the end of the server ends the job: a site is starting, or cannot
 // go on without it, or has been told why it ends. lost says that only connections are lost; sites
 // that tell each other of failures then go on.
-func endsWithServer(w *World, lost bool) bool {
+func endsWithServer(w *Simulation, lost bool) bool {
 	_, starting := w.server.m.Deadline()
 	return slices.ContainsFunc(w.sites, func(s *site) bool {
 		return !s.left && (starting || tied(s) || !lost && !s.severed)
@@ -288,7 +288,7 @@ func endsWithServer(w *World, lost bool) bool {
 // needs reports whether the job cannot end in order if nothing more comes from an end of a link,
 // and whether that shows at once. In doubt it reports that the job can: a direct link may not be
 // needed any more, a channel may not be in use yet.
-func (w *World) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
+func (w *Simulation) needs(kind FaultKind, s *observedLink, from Endpoint) bool {
 	switch {
 	case s.tree:
 		return false

@@ -319,7 +319,7 @@ func (h *host) down(by func(*host)) {
 
 // lose is the loss of a machine: silent, or noticed by the systems at the other ends of its
 // connections.
-func lose(w *World, f Fault) {
+func lose(w *Simulation, f Fault) {
 	var all []*host
 	for _, s := range w.sites {
 		if s.machines != nil {
@@ -355,7 +355,7 @@ func lose(w *World, f Fault) {
 }
 
 // spreads is how long news takes at most from any host to the head and on to all others.
-func spreads(w *World) (d time.Duration) {
+func spreads(w *Simulation) (d time.Duration) {
 	for _, s := range w.sites {
 		if s.machines != nil {
 			d = max(d, time.Duration(2*len(s.hosts))*(hop(&w.cfg.Links.Channel, textLimit)+time.Millisecond))
@@ -366,7 +366,9 @@ func spreads(w *World) (d time.Duration) {
 
 // settles is how long machines wait, one after the other, for an explanation of the loss of the one
 // above.
-func settles(w *World) time.Duration { return time.Duration(len(w.hosts)) * ending.Died.HoldTime() }
+func settles(w *Simulation) time.Duration {
+	return time.Duration(len(w.hosts)) * ending.Died.HoldTime()
+}
 
 func (s *site) loseHead() {
 	s.timer.Stop()
@@ -430,7 +432,7 @@ func hush(h *host, e *kernel.End) {
 
 // namesLost checks that a site that has lost a host names it, if nothing else went wrong in the
 // job.
-func namesLost(w *World) error {
+func namesLost(w *Simulation) error {
 	if len(w.hits) != 1 || w.hits[0].lost == nil || !w.hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
 	}

@@ -78,7 +78,7 @@ func ringOf(e Env, size int) error {
 	return nil
 }
 
-func world(t *testing.T, seed uint64, cfg Config) (*kernel.Kernel, *World) {
+func world(t *testing.T, seed uint64, cfg Config) (*kernel.Kernel, *Simulation) {
 	t.Helper()
 	k := kernel.New(seed)
 	w, err := New(k, cfg)

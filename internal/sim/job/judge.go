@@ -34,17 +34,17 @@ type moment struct {
 }
 
 // broken records the first time at which the job certainly fails.
-func (w *World) broken() {
+func (w *Simulation) broken() {
 	if w.broke == nil {
 		w.broke = &moment{at: w.k.Now(), event: w.k.Events(), ready: w.ready()}
 	}
 }
 
-func (w *World) ready() bool {
+func (w *Simulation) ready() bool {
 	return !slices.Contains(w.procs, nil)
 }
 
-func (w *World) judge() error {
+func (w *Simulation) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
@@ -78,13 +78,13 @@ func (w *World) judge() error {
 
 // withoutServer reports whether a site was without the server: where there are no channels, which
 // connect the sites of jobs of few hosts, it may learn late that others have failed.
-func withoutServer(w *World) bool {
+func withoutServer(w *Simulation) bool {
 	return w.server.dead || slices.ContainsFunc(w.sites, func(s *site) bool { return s.severed })
 }
 
 // agree checks that all parts have the same idea of how the job ended. A part that finished in
 // order before the failure may report success.
-func (w *World) agree() error {
+func (w *Simulation) agree() error {
 	var failed *site
 	for _, s := range w.sites {
 		switch {
@@ -118,7 +118,7 @@ func (w *World) agree() error {
 
 // blamed checks that the server, or all sites if that was lost, were told of the proc that was
 // killed, if nothing else went wrong and all sites are ours.
-func (w *World) blamed() error {
+func (w *Simulation) blamed() error {
 	hits := slices.DeleteFunc(slices.Clone(w.hits), func(h FaultHit) bool { return h.Fault.Kind == CrashServer && !h.Deadly })
 	if len(hits) != 1 || hits[0].Fault.Kind != CrashProc || !hits[0].Deadly || w.cfg.Worlds != nil || w.stalled {
 		return nil
@@ -140,7 +140,7 @@ func (w *World) blamed() error {
 
 // toldWithoutServer checks that all sites know a cause that they could only tell each other, where
 // there are channels for that.
-func (w *World) toldWithoutServer(want string) error {
+func (w *Simulation) toldWithoutServer(want string) error {
 	for _, s := range w.sites {
 		if w.cfg.OnDemand || w.cfg.Resume != nil || s.cfg.NoOnDemand {
 			return nil
@@ -154,7 +154,7 @@ func (w *World) toldWithoutServer(want string) error {
 
 // afterwards checks that a proc that failed after Finalize made its own site fail and no other, if
 // nothing else went wrong.
-func (w *World) afterwards() error {
+func (w *Simulation) afterwards() error {
 	if len(w.hits) != 1 || w.hits[0].late == nil || w.cfg.Worlds != nil {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (w *World) afterwards() error {
 }
 
 // outlived checks that all sites have gone on without the server if nothing else went wrong.
-func outlived(w *World) error {
+func outlived(w *Simulation) error {
 	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashServer || w.hits[0].Deadly || w.cfg.Worlds != nil || w.cfg.OnDemand || w.stalled {
 		return nil
 	}
@@ -185,7 +185,7 @@ func outlived(w *World) error {
 }
 
 // excused reports whether a fault has kept the server from telling a site something.
-func (w *World) excused(s *site) bool {
+func (w *Simulation) excused(s *site) bool {
 	return w.server.dead || slices.ContainsFunc(w.hits, func(h FaultHit) bool { return h.What == s.conn.end.Link().Name() })
 }
 
@@ -195,7 +195,7 @@ const textLimit = 2 << 10
 // reaction is how long it takes at most until all parts know that the job has failed: the failure
 // shows, a node learns of it and tells the server, the server tells the others, and those end their
 // procs. During startup they may also have to wait for a client that does not come.
-func (w *World) reaction(ready bool) time.Duration {
+func (w *Simulation) reaction(ready bool) time.Duration {
 	l := &w.cfg.Links
 	size := textLimit + 64*len(w.procs) // labels may be under way
 	d := notice + hop(&l.Proc, 0) + hop(&l.Channel, 0) + 3*hop(&l.Server, size) + notice + w.stalls + spreads(w)
@@ -225,7 +225,7 @@ func hop(s *kernel.LinkSpec, size int) time.Duration {
 }
 
 // eventsToEnd is the most events that there may be in the time took.
-func (w *World) eventsToEnd(took time.Duration) uint64 {
+func (w *Simulation) eventsToEnd(took time.Duration) uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
 	if r := w.cfg.Resume; r != nil { // all links to a machine that is silent or gone are dialled again and again
 		most += uint64(50+10*len(w.procs)) * uint64((w.stalls+took)/r.Again)

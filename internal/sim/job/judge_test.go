@@ -12,7 +12,7 @@ import (
 )
 
 // ended is a world of two sites that have ended, in order or not.
-func ended(t *testing.T, change func(w *World)) error {
+func ended(t *testing.T, change func(w *Simulation)) error {
 	t.Helper()
 	_, w := world(t, 1, twoSites(ring))
 	for _, s := range w.sites {
@@ -29,21 +29,21 @@ func failed(s *site) {
 func TestJudge(t *testing.T) {
 	bad := errors.New("bad")
 	for name, c := range map[string]struct {
-		change func(w *World)
+		change func(w *Simulation)
 		want   error
 	}{
-		"all is well":         {func(*World) {}, nil},
-		"all have failed":     {func(w *World) { failed(w.sites[0]); failed(w.sites[1]); w.server.err = bad }, nil},
-		"one finished before": {func(w *World) { failed(w.sites[1]); w.server.err = bad }, nil},
-		"no error, not finished": {func(w *World) {
+		"all is well":         {func(*Simulation) {}, nil},
+		"all have failed":     {func(w *Simulation) { failed(w.sites[0]); failed(w.sites[1]); w.server.err = bad }, nil},
+		"one finished before": {func(w *Simulation) { failed(w.sites[1]); w.server.err = bad }, nil},
+		"no error, not finished": {func(w *Simulation) {
 			w.sites[0].finished = false
 		}, ErrDisorder},
-		"an error of another kind": {func(w *World) { w.sites[0].err = bad; w.server.err = bad }, ErrDisorder},
-		"the server is happy":      {func(w *World) { failed(w.sites[0]) }, ErrDisorder},
-		"a deadly fault that nobody noticed": {func(w *World) {
+		"an error of another kind": {func(w *Simulation) { w.sites[0].err = bad; w.server.err = bad }, ErrDisorder},
+		"the server is happy":      {func(w *Simulation) { failed(w.sites[0]) }, ErrDisorder},
+		"a deadly fault that nobody noticed": {func(w *Simulation) {
 			w.hit(Fault{Kind: CrashNode}, "a node", true)
 		}, ErrDisorder},
-		"a fault that may pass": {func(w *World) { w.hit(Fault{Kind: CutLink}, "a link", false) }, nil},
+		"a fault that may pass": {func(w *Simulation) { w.hit(Fault{Kind: CutLink}, "a link", false) }, nil},
 	} {
 		if err := ended(t, c.change); !errors.Is(err, c.want) || err != nil && c.want == nil {
 			t.Errorf("%s: %v", name, err)
@@ -70,7 +70,7 @@ func TestReactionIsBounded(t *testing.T) {
 		{time.Millisecond, 60_000, true, 0, false, ErrLate},
 		{time.Millisecond, 60_000, true, 0, true, nil}, // the program goes on meanwhile
 	} {
-		err := ended(t, func(w *World) {
+		err := ended(t, func(w *Simulation) {
 			w.broke, w.hits = &moment{ready: c.ready}, []FaultHit{{At: c.again, Deadly: true}}
 			w.server.err, w.server.dead = errors.New("failed"), c.dead
 			k := kernel.New(1)

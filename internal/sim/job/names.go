@@ -23,7 +23,7 @@ func (a *Worlds) newNameServer() *nameServer {
 }
 
 // namesOf returns the server of a job, which the procs that it has spawned use as well.
-func (a *Worlds) namesOf(w *World) *nameServer {
+func (a *Worlds) namesOf(w *Simulation) *nameServer {
 	first := w.first()
 	if first.names == nil {
 		first.names = a.newNameServer()
@@ -33,7 +33,7 @@ func (a *Worlds) namesOf(w *World) *nameServer {
 
 // first returns the job that existed from the start and has spawned, perhaps through others, this
 // one.
-func (w *World) first() *World {
+func (w *Simulation) first() *Simulation {
 	for w.spawned != nil {
 		w = w.spawned.parents.w
 	}
@@ -71,7 +71,7 @@ func (s *site) nameClient(scope string, given bool) (*nameClient, string, error)
 	return *c, scope, nil
 }
 
-func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
+func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.OtherWorld) {
 	a.under(p, 10*time.Microsecond, time.Millisecond, func() {
 		a.Counts.Named++
 		port, err := p.s.named(kind, x)
@@ -85,7 +85,7 @@ func (a *Worlds) name(p *proc, kind wireup.Kind, x *wireup.Meeting) {
 var errNoNames = errors.New("the server for names does not answer")
 
 // named makes a request, and makes it again if the answer is lost.
-func (s *site) named(kind wireup.Kind, x *wireup.Meeting) (port string, err error) {
+func (s *site) named(kind wireup.Kind, x *wireup.OtherWorld) (port string, err error) {
 	deaf := s.names.deaf
 	s.names.deaf = false // applies to this request only, also if the request reaches no server
 	scope, given := x.Info["scope"]

@@ -131,7 +131,7 @@ func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
 
 // resumedOnDemand makes a lower link of a resumable channel. Both hosts get the same channel even
 // if both make it.
-func resumedOnDemand(w *World, spec kernel.LinkSpec, hosts [2]*host, ends [2]Endpoint, dialler int) *kernel.Link {
+func resumedOnDemand(w *Simulation, spec kernel.LinkSpec, hosts [2]*host, ends [2]Endpoint, dialler int) *kernel.Link {
 	x := hosts[0].resumed[hosts[1].rank]
 	if x == nil {
 		x = w.newResumed(spec, ends[0], ends[1], [2]resumedEnd{hosts[0].resumedEnd(), hosts[1].resumedEnd()})

@@ -135,9 +135,9 @@ func (p *proc) noticed(x ending.Exit) {
 }
 
 func (p *proc) standing() ending.Proc {
-	x := ending.Proc{Name: fmt.Sprintf("rank %d", p.rank), Number: int(p.rank), Phase: ending.InMPI, Loss: p.loss, Aborted: p.aborted}
+	x := ending.Proc{Name: fmt.Sprintf("rank %d", p.rank), Number: int(p.rank), State: ending.InMPI, Loss: p.loss, Aborted: p.aborted}
 	if p.fini {
-		x.Phase = ending.Finished
+		x.State = ending.Finished
 	}
 	return x
 }

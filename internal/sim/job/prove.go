@@ -109,7 +109,7 @@ func (h *host) proves(to *host) bool {
 }
 
 func (h *host) acceptor() *dynamic.Acceptor {
-	return dynamic.NewAcceptor(func(name dynamic.World, of dynamic.Purpose) (dynamic.Token, bool) {
+	return dynamic.NewAcceptor(func(name dynamic.WorldID, of dynamic.Purpose) (dynamic.Token, bool) {
 		if of != dynamic.OfChannel {
 			return dynamic.Token{}, false
 		}
@@ -244,7 +244,7 @@ func (h *host) again(from *host) dynamic.DialResult {
 // IMPI, for which the proof stands.
 type proving struct {
 	observed
-	w     *World
+	w     *Simulation
 	of    *resumed // the resumable link over this channel, or nil
 	shown *kernel.Link
 	ends  [2]Endpoint

@@ -44,7 +44,7 @@ type ReadWatcher interface {
 // resumed is a resumable link of procs or switches, and how nodes make its lower links. Observers
 // see shown, which carries the user's bytes; they do not see the lower links.
 type resumed struct {
-	w       *World
+	w       *Simulation
 	shown   *kernel.Link
 	watcher kernel.Watcher
 	spec    kernel.LinkSpec // of the lower links
@@ -65,7 +65,7 @@ type resumedEnd struct {
 }
 
 // newResumed makes a resumable link between two places, without a lower link.
-func (w *World) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
+func (w *Simulation) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
 	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends}
 	x.shown = w.k.NewLink(spec, nil)
 	binary.BigEndian.PutUint64(x.session[:], w.k.Rand().Uint64())
@@ -294,7 +294,7 @@ func (e *watched) end() {
 }
 
 // compressOf says how the bytes of a resumable link are compressed; nil: they are not.
-func compressOf(w *World) *wireup.Compress {
+func compressOf(w *Simulation) *wireup.Compress {
 	if r := w.cfg.Resume; r != nil && r.Compress > 0 {
 		return &wireup.Compress{Algorithm: wireup.Zstd, Level: zstd.MinLevel, Min: r.Compress}
 	}

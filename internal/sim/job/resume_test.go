@@ -89,7 +89,7 @@ func TestCutsAreHarmlessToResumedLinks(t *testing.T) {
 }
 
 // cutLasting breaks a lower link of a resumable link, if there is one.
-func cutLasting(w *World, rng *rand.Rand) int {
+func cutLasting(w *Simulation, rng *rand.Rand) int {
 	all := w.openLinks
 	w.openLinks = slices.DeleteFunc(slices.Clone(all), func(s *observedLink) bool { return !s.resumes || s.l.Over() })
 	n := len(w.openLinks)

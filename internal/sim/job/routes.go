@@ -52,7 +52,7 @@ func cardOf(s *site) *dynamic.BusinessCard {
 		c.ByteOrder = dynamic.BigEndian
 	}
 	for _, name := range s.cfg.listens() {
-		c.Endpoints = append(c.Endpoints, dynamic.Endpoint{Transport: name, Address: c.Node})
+		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: name, Address: c.Node})
 	}
 	if s.cfg.Secret {
 		c.Features = route.Features(route.TLSFeature, true, nil, nil)
@@ -86,7 +86,7 @@ func (x sitePair) route() *route.Route {
 	return r
 }
 
-func (x sitePair) endpoints() []dynamic.Endpoint {
+func (x sitePair) endpoints() []dynamic.TransportAddress {
 	endpoints := x.route().Endpoints(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
 	for _, o := range endpoints {

@@ -14,7 +14,7 @@ import (
 )
 
 type server struct {
-	w     *World
+	w     *Simulation
 	m     *startup.Server
 	conns map[startup.ConnID]*conn
 	last  startup.ConnID
@@ -25,7 +25,7 @@ type server struct {
 	err   error
 }
 
-func newServer(w *World) (*server, error) {
+func newServer(w *Simulation) (*server, error) {
 	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, SurvivesLoss: w.spawned == nil, Spares: len(w.cfg.Spares)}, w.time())
 	if err != nil {
 		return nil, err
@@ -126,6 +126,6 @@ func (s *server) gone() {
 
 var epoch = time.Unix(1_000_000, 0)
 
-func (w *World) time() time.Time { return epoch.Add(w.k.Now()) }
+func (w *Simulation) time() time.Time { return epoch.Add(w.k.Now()) }
 
 func clientPeer(c int) string { return fmt.Sprintf("10.0.%d.1:4000", c) }

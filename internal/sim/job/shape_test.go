@@ -117,7 +117,7 @@ func TestRoutes(t *testing.T) {
 		c.a.Hosts, c.b.Hosts = []int{1}, []int{1}
 		r := simulate(t, 1, Config{Direct: true, Links: rough(), Program: ring, Sites: []Site{c.a, c.b}})
 		clean(t, 1, r)
-		if linked := r.World.direct.Pairs.Phase(pair{0, 1}) == dynamic.Linked; linked != c.direct {
+		if linked := r.World.direct.Pairs.State(pair{0, 1}) == dynamic.Linked; linked != c.direct {
 			t.Errorf("%s: linked: %t", name, linked)
 		}
 		for _, s := range r.World.sites {

@@ -27,7 +27,7 @@ const retry = 50 * time.Millisecond
 type site struct {
 	drained bool          // its plugin is drained
 	moves   dynamic.Moves // of links that leave the plugin
-	w       *World
+	w       *Simulation
 	rank    wire.ClientRank
 	cfg     Site
 	client  client
@@ -115,7 +115,7 @@ type client interface {
 	Fail(reason error)
 }
 
-func newSite(w *World, rank wire.ClientRank, cfg Site) (*site, error) {
+func newSite(w *Simulation, rank wire.ClientRank, cfg Site) (*site, error) {
 	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots), asked: make(map[*part]func(*spareLink, string))}
 	for i := range w.cfg.Spares {
 		s.spareLinks.Declare(spawn.Site{Name: spareName(i)})
@@ -259,8 +259,8 @@ func outlives(s *site, err error, site bool) bool {
 	return true
 }
 
-// watchServer tells what decides whether the site goes on without the server of an event, and does what
-// it says.
+// watchServer tells what decides whether the site goes on without the server of an event, and does
+// what it says.
 func watchServer(s *site, event func(now time.Time)) {
 	if s.dead || s.left {
 		return

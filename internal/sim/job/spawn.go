@@ -31,7 +31,7 @@ type parents struct {
 }
 
 type spawned struct {
-	spawn.World[*proc]
+	spawn.SpawnedWorld[*proc]
 	*spawn.Transaction
 	a        *Worlds
 	parents  *site
@@ -39,7 +39,7 @@ type spawned struct {
 	name     string
 	parts    []*part      // by index in the transaction's Parts
 	taken    []*spareLink // links to spare sites
-	world    *World       // nil: it was not started
+	world    *Simulation  // nil: it was not started
 	answered bool
 	over     bool // nothing is left of the spawned world
 }
@@ -64,7 +64,7 @@ func (h *host) machine() int {
 	return h.number
 }
 
-func newSpawner(w *World, rank int, slots int) *spawner {
+func newSpawner(w *Simulation, rank int, slots int) *spawner {
 	d := &spawner{k: w.k, asked: make(map[*part]func(spawn.SlotAnswer[*part]))}
 	d.slots = spawn.Slots[*part]{Site: siteName(rank), Total: slots, Procs: w.cfg.Sites[rank].Hosts, Leaving: (*part).leaving}
 	return d
@@ -97,7 +97,7 @@ func (a *Worlds) after(most time.Duration, f func()) {
 	})
 }
 
-func (a *Worlds) spawn(p *proc, x *wireup.Meeting) {
+func (a *Worlds) spawn(p *proc, x *wireup.OtherWorld) {
 	s := p.s
 	var commands []spawn.Command
 	for i, c := range x.Spawn.Commands {
@@ -228,7 +228,7 @@ func total(procs []int) (n int) {
 func (w *spawned) started() {
 	_, open := w.Spawner.h.meets.Ports.Key(w.Port)
 	s := w.parents
-	s.parents.worlds.Started(s.w.time(), &w.World, s.w.cfg.Limit, open)
+	s.parents.worlds.Started(s.w.time(), &w.SpawnedWorld, s.w.cfg.Limit, open)
 	s.awaitConnecting()
 	w.a.Counts.Spawned++
 	w.answer()
@@ -243,9 +243,9 @@ func (s *site) awaitConnecting() {
 	}
 }
 
-func (s *site) endSpawned(worlds []*spawn.World[*proc], why string) {
+func (s *site) endSpawned(worlds []*spawn.SpawnedWorld[*proc], why string) {
 	for _, w := range slices.Clone(s.parents.of) {
-		if slices.Contains(worlds, &w.World) {
+		if slices.Contains(worlds, &w.SpawnedWorld) {
 			w.end(why)
 		}
 	}
@@ -270,7 +270,7 @@ func (w *spawned) refuse(r *spawn.Refusal) {
 	if !w.Refuse(r) {
 		return
 	}
-	w.parents.parents.worlds.NotStarted(&w.World)
+	w.parents.parents.worlds.NotStarted(&w.SpawnedWorld)
 	w.a.Counts.Unspawned++
 	w.end("it could not be spawned: " + r.Reason)
 	w.answerRefused()
@@ -291,7 +291,7 @@ func (w *spawned) answer() {
 	for _, l := range w.taken {
 		l.close("its spawn is over")
 	}
-	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.Meeting{Request: w.Request, Codes: w.Codes()}}
+	m := wireup.Message{Kind: wireup.KindSpawned, Meeting: &wireup.OtherWorld{Request: w.Request, Codes: w.Codes()}}
 	if r := w.Refusal(); r != nil {
 		m.Reason, m.Meeting.Class = r.Reason, int(mpierr.Spawn)
 	}
@@ -312,7 +312,7 @@ func (w *spawned) check() {
 	if o.Failure != nil {
 		text = o.Failure.Text
 	}
-	end := s.parents.worlds.Ended(&w.World, text, false)
+	end := s.parents.worlds.Ended(&w.SpawnedWorld, text, false)
 	if end.Fails {
 		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.Spawner.rank), o.Failure)
 		s.inherit(o)
@@ -358,7 +358,7 @@ func (a *Worlds) spawnHeard(p *proc, m *wireup.Message) bool {
 	switch x, s := m.Meeting, p.s; {
 	case m.Kind == wireup.KindSpawn && x.Cancel:
 		if w := s.parents.worlds.Cancel(p, x.Request); w != nil {
-			s.endSpawned([]*spawn.World[*proc]{w}, "its parents could not connect with it")
+			s.endSpawned([]*spawn.SpawnedWorld[*proc]{w}, "its parents could not connect with it")
 		}
 	case m.Kind == wireup.KindSpawn:
 		a.spawn(p, x)

@@ -150,7 +150,7 @@ func spareName(i int) string { return fmt.Sprintf("spare%d", i) }
 const spareRank wire.ClientRank = 200
 
 type spareSite struct {
-	w      *World
+	w      *Simulation
 	name   string
 	home   *site // the site that has the slots; no client of the job
 	client *startup.Client
@@ -168,7 +168,7 @@ type spareLink struct {
 	over        bool
 }
 
-func addSpare(w *World, i int) error {
+func addSpare(w *Simulation, i int) error {
 	cfg := w.cfg.Spares[i]
 	home := &site{w: w, rank: spareRank, cfg: Site{Params: startup.DefaultParams(), Hosts: []int{1}, Slots: cfg.Slots}}
 	home.hosts = []*host{{s: home}}

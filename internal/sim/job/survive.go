@@ -29,7 +29,7 @@ func (c *Config) maySurvive() error {
 	return nil
 }
 
-func survives(w *World) bool { return w.cfg.Survive && w.ready() }
+func survives(w *Simulation) bool { return w.cfg.Survive && w.ready() }
 
 // survival drives the machine that decides what the node of a host does about lost procs. The hosts
 // of a site have one node only if it is one host.
@@ -184,7 +184,7 @@ const forever = 1000 * time.Hour
 
 // Silence has nothing be heard any more of the links of a site's procs to other worlds, but for one
 // of each proc.
-func (a *Worlds) Silence(w *World, site int) {
+func (a *Worlds) Silence(w *Simulation, site int) {
 	s, one := w.sites[site%len(w.sites)], make(map[*proc]bool)
 	for _, x := range a.between() {
 		for _, p := range x.of {
@@ -206,8 +206,8 @@ func (r Result) Left() []bool {
 	return left
 }
 
-// lost reports whether the others may go on without the proc: it, its site, or its host or one above
-// that was lost, or it has given way to a proc of another world, after their link was cut.
+// lost reports whether the others may go on without the proc: it, its site, or its host or one
+// above that was lost, or it has given way to a proc of another world, after their link was cut.
 func (p *proc) lost() bool {
 	return p.crashed || p.s.dead || p.h.lost || p.unlinked && p.err == nil && !p.fini
 }

@@ -58,7 +58,7 @@ func lossesOf(t *testing.T, seed uint64, cfg Config, most int) (faults []Fault) 
 }
 
 // survive runs a job with losses. Nobody may hang, and all that are left must end in order.
-func survive(t *testing.T, seed uint64, cfg Config, faults []Fault) *World {
+func survive(t *testing.T, seed uint64, cfg Config, faults []Fault) *Simulation {
 	t.Helper()
 	k, w := world(t, seed, cfg)
 	for _, f := range faults {

@@ -18,7 +18,7 @@ import (
 // when they have met.
 type kin struct {
 	k      *kernel.Kernel
-	worlds []*World
+	worlds []*Simulation
 	procs  int    // of both
 	met    int    // how many of them
 	begun  uint64 // the event at which all have
@@ -167,7 +167,7 @@ func TestWorldIsLostUnseen(t *testing.T) {
 		before := 0
 		k := kernel.New(seed)
 		together, port := NewWorlds(k, WorldsConfig{Link: rough().Direct}), ""
-		var worlds []*World
+		var worlds []*Simulation
 		for _, first := range []bool{true, false} {
 			w, err := New(k, Config{Survive: true, Direct: true, Sites: []Site{{Hosts: []int{4}}}, Links: rough(), Worlds: together, Program: func(e Env) error {
 				inter, err := couples(e, &port, first)
@@ -226,7 +226,7 @@ func TestSilentProcIsNotWaitedFor(t *testing.T) {
 	for seed := range uint64(12) {
 		k := kernel.New(seed)
 		together, port := NewWorlds(k, WorldsConfig{Link: kernel.LinkSpec{Delay: 50 * time.Microsecond}}), ""
-		var worlds []*World
+		var worlds []*Simulation
 		silent := func() *proc { return worlds[1].procs[0] }
 		gives := func() bool { return worlds[0].procs[0].member().Compare(silent().member()) < 0 }
 		cut := func(rank int) { together.linkOf(worlds[0].procs[rank], silent()).Cut(errors.New("it was cut")) }
@@ -244,7 +244,7 @@ func TestSilentProcIsNotWaitedFor(t *testing.T) {
 			for rank := range 2 {
 				cut(rank)
 				pair := dynamic.WorldPair{Local: silent().member(), Peer: worlds[0].procs[rank].member()}
-				for silent().h.meets.Links.Pairs.Phase(pair) == dynamic.Linked {
+				for silent().h.meets.Links.Pairs.State(pair) == dynamic.Linked {
 					if _, _, err := mpi.Iprobe(all, 2, 0); err != nil {
 						return err
 					}

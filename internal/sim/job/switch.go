@@ -98,7 +98,7 @@ type observedSet struct {
 // Wait sleeps.
 func (s observedSet) Wait(timeout time.Duration) ([]poll.Event, error) {
 	if o, ok := s.x.h.s.w.cfg.Observer.(AgentObserver); ok && timeout < 0 && !s.x.failing {
-		o.Agent(int(s.x.h.rank), s.x.agent.Stats())
+		o.Agent(int(s.x.h.rank), s.x.agent.Counts())
 	}
 	return s.Set.Wait(timeout)
 }
@@ -170,13 +170,14 @@ func askOverChannels(h *host, left int) {
 	})
 }
 
-// answerLimit is how long the answer to a question may take. Both may wait behind parts of long ones.
-func answerLimit(w *World, size int) time.Duration {
+// answerLimit is how long the answer to a question may take. Both may wait behind parts of long
+// ones.
+func answerLimit(w *Simulation, size int) time.Duration {
 	return 50*time.Millisecond + 4*hop(&w.cfg.Links.Channel, size+2*wire.AnswerWindow)
 }
 
-// mustHear notes that an answer has not come, unless one of the two hosts has finished, or something
-// went wrong in the job since the question.
+// mustHear notes that an answer has not come, unless one of the two hosts has finished, or
+// something went wrong in the job since the question.
 func mustHear(h *host, from wire.HostRank, asked time.Duration, told *bool) {
 	other := h.s.w.hosts[from]
 	if !*told && len(h.s.w.hits) == 0 && !finishing(h) && !finishing(other) {

@@ -17,8 +17,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-// World is one simulated job. New creates it; plan faults, then call Run.
-type World struct {
+// Simulation is one simulated job. New creates it; plan faults, then call Run.
+type Simulation struct {
 	k           *kernel.Kernel
 	cfg         Config
 	server      *server
@@ -56,12 +56,12 @@ type World struct {
 }
 
 // New makes a job on k. Nothing happens before Run.
-func New(k *kernel.Kernel, cfg Config) (*World, error) {
+func New(k *kernel.Kernel, cfg Config) (*Simulation, error) {
 	cfg.withDefaults()
 	if cfg.Quiet {
 		k.KeepTrace(0)
 	}
-	w := &World{
+	w := &Simulation{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
 		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.SessionID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
@@ -98,13 +98,13 @@ type Bounds struct {
 }
 
 // Run runs the job to its end.
-func (w *World) Run(b Bounds) Result {
+func (w *Simulation) Run(b Bounds) Result {
 	return RunAll(w.k, b, w)[0]
 }
 
 // RunAll runs several jobs that are on one kernel to their ends, or until one of them makes an
 // error that no fault excuses. The results of spawned jobs come last.
-func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
+func RunAll(k *kernel.Kernel, b Bounds, worlds ...*Simulation) []Result {
 	defer func() {
 		k.Close()
 		for _, w := range worlds {
@@ -128,7 +128,7 @@ func RunAll(k *kernel.Kernel, b Bounds, worlds ...*World) []Result {
 }
 
 // over reports whether there is nothing to wait for: all jobs have ended, or one has an error.
-func over(worlds []*World) bool {
+func over(worlds []*Simulation) bool {
 	all := true
 	for _, w := range worlds {
 		if w.fault() != nil {
@@ -143,7 +143,7 @@ func over(worlds []*World) bool {
 }
 
 // result returns how the job ended; err is why the kernel stopped.
-func (w *World) result(err error) Result {
+func (w *Simulation) result(err error) Result {
 	r := Result{World: w, FaultHit: len(w.hits) > 0, Hits: w.hits}
 	over := w.Over()
 	if err == nil && !over {
@@ -165,7 +165,7 @@ func (w *World) result(err error) Result {
 
 // Result is how a job ended.
 type Result struct {
-	World *World
+	World *Simulation
 
 	// Err is an error that no fault excuses: the job did not end (ErrStuck), or not in the same way
 	// everywhere (ErrDisorder), or too long after a fault (ErrLate), or an observer found an error.
@@ -207,7 +207,7 @@ func (r Result) Procs() []error {
 	return all
 }
 
-func (w *World) fault() error {
+func (w *Simulation) fault() error {
 	if w.wrong != nil || w.cfg.Observer == nil {
 		return w.wrong
 	}
@@ -215,7 +215,7 @@ func (w *World) fault() error {
 }
 
 // Over reports whether every part of the job has ended.
-func (w *World) Over() bool {
+func (w *Simulation) Over() bool {
 	if !w.server.ended {
 		return false
 	}
@@ -233,7 +233,7 @@ func (w *World) Over() bool {
 }
 
 // waiting describes what has not ended, and what it waits for.
-func (w *World) waiting() string {
+func (w *Simulation) waiting() string {
 	var b strings.Builder
 	if !w.server.ended {
 		fmt.Fprintln(&b, "  the server has not ended")
@@ -259,7 +259,7 @@ func (w *World) waiting() string {
 	return b.String()
 }
 
-func (w *World) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
+func (w *Simulation) link(spec kernel.LinkSpec, a, b Endpoint) *kernel.Link {
 	x := &observedLink{ends: [2]Endpoint{a, b}}
 	var o observed
 	x.l = w.k.NewLink(spec, &o)
@@ -298,7 +298,7 @@ func (o *observed) SawEnd(by *kernel.End) {
 }
 
 // begin is called by each site when it knows the job. All sites must have the same one.
-func (w *World) begin(j *startup.Job) {
+func (w *Simulation) begin(j *startup.Job) {
 	if w.job == nil {
 		w.job = j
 		if w.cfg.Observer != nil {
@@ -330,21 +330,21 @@ func common(j *startup.Job) startup.Job {
 	return k
 }
 
-func (w *World) chunkSize() int {
+func (w *Simulation) chunkSize() int {
 	if w.cfg.ChunkSize > 0 {
 		return w.cfg.ChunkSize
 	}
 	return 256 << w.k.Rand().IntN(7)
 }
 
-func (w *World) crashed(e Endpoint) {
+func (w *Simulation) crashed(e Endpoint) {
 	w.k.Tracef("%v has crashed", e)
 	if w.cfg.Observer != nil {
 		w.cfg.Observer.Crashed(e)
 	}
 }
 
-func (w *World) hostAt(id wire.HostID) *host {
+func (w *Simulation) hostAt(id wire.HostID) *host {
 	c, h := int(id[13]), int(id[14])
 	if c >= len(w.sites) || h >= len(w.sites[c].hosts) {
 		return nil

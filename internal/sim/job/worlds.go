@@ -20,8 +20,8 @@ import (
 type Worlds struct {
 	k       *kernel.Kernel
 	cfg     WorldsConfig
-	worlds  []*World
-	byName  map[dynamic.World]*World
+	worlds  []*Simulation
+	byName  map[dynamic.WorldID]*Simulation
 	links   []worldLink // links that were made and may be in use
 	spawns  int         // number of spawns so far
 	shared  *nameServer
@@ -66,18 +66,18 @@ type Counts struct {
 // NewWorlds makes the place where jobs meet.
 func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
 	cfg.Link.Capacity = cmp.Or(cfg.Link.Capacity, 64<<10)
-	a := &Worlds{k: k, cfg: cfg, byName: make(map[dynamic.World]*World)}
+	a := &Worlds{k: k, cfg: cfg, byName: make(map[dynamic.WorldID]*Simulation)}
 	a.shared = a.newNameServer()
 	return a
 }
 
-func (a *Worlds) join(w *World) {
+func (a *Worlds) join(w *Simulation) {
 	w.number = len(a.worlds)
 	a.worlds = append(a.worlds, w)
 }
 
 // describe returns what other jobs must know of the job.
-func (w *World) describe() []byte {
+func (w *Simulation) describe() []byte {
 	j := *w.job
 	j.Procs = startup.Procs{}
 	for _, x := range w.job.Procs.All() {
@@ -97,7 +97,7 @@ func worldCard(h *host) []byte {
 	name := fmt.Sprintf("w%ds%dh%d", h.s.w.number, h.s.rank, h.number)
 	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.Endpoint{{Transport: "sim", Address: name}},
+		Endpoints: []dynamic.TransportAddress{{Transport: "sim", Address: name}},
 	}
 	text, err := c.AppendText(nil)
 	if err != nil {
@@ -107,9 +107,9 @@ func worldCard(h *host) []byte {
 }
 
 // Name returns the name of the job's world, once it is known.
-func (w *World) Name() dynamic.World {
+func (w *Simulation) Name() dynamic.WorldID {
 	if w.job == nil {
-		return dynamic.World{}
+		return dynamic.WorldID{}
 	}
 	token := dynamic.Token(w.job.Token)
 	return token.World()

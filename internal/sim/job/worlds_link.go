@@ -27,7 +27,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 			switch {
 			case !p.there():
 				s.left()
-			case p.h.meets.Links.Pairs.Phase(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
+			case p.h.meets.Links.Pairs.State(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
 			default:
 				l = a.dialled(p, x, answer)
@@ -45,7 +45,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 			why = errors.New("it could not be dialled")
 		}
 		a.with(p.h, func(n *meetingNode) {
-			if n.Searched(question, why); why != nil {
+			if n.DialEnded(question, why); why != nil {
 				n.SetNoLink(p, x, why)
 			}
 		})
@@ -57,7 +57,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		if l != nil {
 			_ = l.Ends[0].Close()
 		}
-		a.with(p.h, func(n *meetingNode) { n.Searched(question, nil) })
+		a.with(p.h, func(n *meetingNode) { n.DialEnded(question, nil) })
 	}
 	s.begin()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/openimpi/impi/internal/wireup"
 )
 
-func (a *Worlds) opens(p *proc, x *wireup.Meeting) {
+func (a *Worlds) opens(p *proc, x *wireup.OtherWorld) {
 	x.Backlog = a.cfg.Backlog
 	if x.Timeout > 0 {
 		a.k.After(x.Timeout, func() { a.with(p.h, func(n *meetingNode) { n.Tick(p.s.w.time()) }) })
@@ -28,7 +28,7 @@ func (a *Worlds) call(x meetingStep) {
 }
 
 // portAt returns the host that has an open port; nil: none has.
-func (a *Worlds) portAt(port dynamic.World) *host {
+func (a *Worlds) portAt(port dynamic.WorldID) *host {
 	for _, w := range a.worlds {
 		for _, s := range w.sites {
 			for _, h := range s.hosts {
@@ -44,7 +44,7 @@ func (a *Worlds) portAt(port dynamic.World) *host {
 	return nil
 }
 
-func (a *Worlds) called(p *proc, request uint64, port dynamic.World) {
+func (a *Worlds) called(p *proc, request uint64, port dynamic.WorldID) {
 	at, no := a.portAt(port), dynamic.ClosedPort
 	if at != nil {
 		a.with(at, func(n *meetingNode) { no = n.Reserve(port, true) })

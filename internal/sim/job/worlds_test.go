@@ -16,7 +16,7 @@ func two(t *testing.T, seed uint64, cfg WorldsConfig, a, b func(Env) error) (*Wo
 	t.Helper()
 	k := kernel.New(seed)
 	together := NewWorlds(k, cfg)
-	var worlds []*World
+	var worlds []*Simulation
 	for _, program := range []func(Env) error{a, b} {
 		w, err := New(k, Config{Sites: []Site{{Hosts: []int{2}}}, Direct: true, Links: rough(), Worlds: together, Program: program})
 		if err != nil {

@@ -300,7 +300,7 @@ func (l *Launch) watch() {
 	}
 	switch {
 	case len(all) == 0: // gather reports more
-	case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.Phase() != ending.Finished }):
+	case slices.ContainsFunc(all, func(p *procs.Proc) bool { return p.State() != ending.Finished }):
 		// If a proc reports how it ended, that is the better reason.
 		f.Text += " before the procs had passed MPI Finalize"
 		l.fail(f)

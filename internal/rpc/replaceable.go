@@ -20,16 +20,16 @@ const (
 	afterMarker = 10 * time.Second // for the next connection, once the other end has moved to it
 )
 
-// ErrMoving is wrapped if another connection cannot replace the present one, which continues.
-var ErrMoving = errors.New("the connection is being carried on by another one already")
+// ErrReplacing is wrapped if another connection cannot replace the present one, which continues.
+var ErrReplacing = errors.New("the connection is being carried on by another one already")
 
 var errFrame = errors.New("a frame is too long")
 
-// Moving is a connection that another one can replace, as when the certificates change by which its
-// ends have proved their identity. Both ends have to use it. Nothing is lost, and no byte overtakes
-// another: each end announces on the previous connection that all following bytes are on the next
-// one.
-type Moving struct {
+// ReplaceableConn is a connection that another one can replace, as when the certificates change by
+// which its ends have proved their identity. Both ends have to use it. Nothing is lost, and no byte
+// overtakes another: each end announces on the previous connection that all following bytes are on
+// the next one.
+type ReplaceableConn struct {
 	asked func() // called when the other end asks for another connection; may be nil
 
 	reading sync.Mutex // held by Read
@@ -50,35 +50,35 @@ type Moving struct {
 	closed  bool
 }
 
-// NewMoving returns a Moving for the first connection. asked, unless nil, is called by Read when
-// the other end asks for another connection.
-func NewMoving(first net.Conn, asked func()) *Moving {
-	return &Moving{asked: asked, next: make(chan net.Conn, 1), in: first, out: first, done: make(chan struct{})}
+// NewReplaceableConn returns a ReplaceableConn for the first connection. asked, unless nil, is
+// called by Read when the other end asks for another connection.
+func NewReplaceableConn(first net.Conn, asked func()) *ReplaceableConn {
+	return &ReplaceableConn{asked: asked, next: make(chan net.Conn, 1), in: first, out: first, done: make(chan struct{})}
 }
 
 // Current returns the connection for writing.
-func (m *Moving) Current() net.Conn {
+func (m *ReplaceableConn) Current() net.Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.out
 }
 
 // Reserve begins a move, for one caller at a time; Move or Cancel ends it.
-func (m *Moving) Reserve() error {
+func (m *ReplaceableConn) Reserve() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
 		return net.ErrClosed
 	case m.moving != nil:
-		return ErrMoving
+		return ErrReplacing
 	}
 	m.moving = make(chan struct{})
 	return nil
 }
 
 // Cancel gives up a move that was reserved.
-func (m *Moving) Cancel() {
+func (m *ReplaceableConn) Cancel() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.moving = nil
@@ -87,7 +87,7 @@ func (m *Moving) Cancel() {
 // Move writes to another connection from now on, and reads from it once the other end, which has to
 // move too, has announced that it writes there. It blocks until then, while another goroutine
 // reads. The previous connection is closed.
-func (m *Moving) Move(to net.Conn) error {
+func (m *ReplaceableConn) Move(to net.Conn) error {
 	followed, err := m.turn(to)
 	if err != nil {
 		return errors.Join(err, to.Close())
@@ -101,7 +101,7 @@ func (m *Moving) Move(to net.Conn) error {
 }
 
 // turn writes to another connection.
-func (m *Moving) turn(to net.Conn) (followed <-chan struct{}, err error) {
+func (m *ReplaceableConn) turn(to net.Conn) (followed <-chan struct{}, err error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	if _, err := m.Current().Write(binary.BigEndian.AppendUint32(nil, frameMoved)); err != nil {
@@ -119,7 +119,7 @@ func (m *Moving) turn(to net.Conn) (followed <-chan struct{}, err error) {
 }
 
 // Ask requests another connection from the other end, if that end has dialled.
-func (m *Moving) Ask() error {
+func (m *ReplaceableConn) Ask() error {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	_, err := m.Current().Write(binary.BigEndian.AppendUint32(nil, frameAsk))
@@ -127,7 +127,7 @@ func (m *Moving) Ask() error {
 }
 
 // Read reads what the other end has written.
-func (m *Moving) Read(b []byte) (int, error) {
+func (m *ReplaceableConn) Read(b []byte) (int, error) {
 	m.reading.Lock()
 	defer m.reading.Unlock()
 	for m.left == 0 {
@@ -141,7 +141,7 @@ func (m *Moving) Read(b []byte) (int, error) {
 }
 
 // header reads a frame's header, and does what it says if there are no bytes behind it.
-func (m *Moving) header() error {
+func (m *ReplaceableConn) header() error {
 	n, err := m.source().Read(m.head[m.have:])
 	if m.have += n; m.have < frameHeader {
 		return err // nil: part of the frame was read
@@ -162,13 +162,13 @@ func (m *Moving) header() error {
 	return nil
 }
 
-func (m *Moving) source() net.Conn {
+func (m *ReplaceableConn) source() net.Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.in
 }
 
-func (m *Moving) follow() error {
+func (m *ReplaceableConn) follow() error {
 	late := time.NewTimer(afterMarker)
 	defer late.Stop()
 	select {
@@ -190,7 +190,7 @@ func (m *Moving) follow() error {
 }
 
 // Write writes a frame, or several.
-func (m *Moving) Write(b []byte) (n int, err error) {
+func (m *ReplaceableConn) Write(b []byte) (n int, err error) {
 	m.writing.Lock()
 	defer m.writing.Unlock()
 	for n < len(b) {
@@ -206,7 +206,7 @@ func (m *Moving) Write(b []byte) (n int, err error) {
 }
 
 // Close closes the connection, or both while one replaces the other.
-func (m *Moving) Close() error {
+func (m *ReplaceableConn) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -221,18 +221,18 @@ func (m *Moving) Close() error {
 }
 
 // LocalAddr returns the local address of the connection for writing.
-func (m *Moving) LocalAddr() net.Addr { return m.Current().LocalAddr() }
+func (m *ReplaceableConn) LocalAddr() net.Addr { return m.Current().LocalAddr() }
 
 // RemoteAddr returns the remote address of the connection for writing.
-func (m *Moving) RemoteAddr() net.Addr { return m.Current().RemoteAddr() }
+func (m *ReplaceableConn) RemoteAddr() net.Addr { return m.Current().RemoteAddr() }
 
 // SetDeadline sets the deadlines of Read and Write, which a next connection inherits.
-func (m *Moving) SetDeadline(t time.Time) error {
+func (m *ReplaceableConn) SetDeadline(t time.Time) error {
 	return errors.Join(m.SetReadDeadline(t), m.SetWriteDeadline(t))
 }
 
 // SetReadDeadline sets when Read ends.
-func (m *Moving) SetReadDeadline(t time.Time) error {
+func (m *ReplaceableConn) SetReadDeadline(t time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.read = t
@@ -240,7 +240,7 @@ func (m *Moving) SetReadDeadline(t time.Time) error {
 }
 
 // SetWriteDeadline sets when Write ends.
-func (m *Moving) SetWriteDeadline(t time.Time) error {
+func (m *ReplaceableConn) SetWriteDeadline(t time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.write = t

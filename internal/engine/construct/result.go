@@ -5,22 +5,22 @@ import (
 	"github.com/openimpi/impi/core/message"
 )
 
-// Verdict is the result of an assembly: the combination of the proposals, and the parts that
+// AssemblyResult is the result of an assembly: the combination of the proposals, and the parts that
 // concern the receiver.
-type Verdict struct {
+type AssemblyResult struct {
 	comm.Proposal
 	Parts comm.Partition
 }
 
-// IsendVerdict begins to send a verdict to a rank.
-func (t *Exchange) IsendVerdict(rank int, v Verdict) []*message.Request {
+// IsendResult begins to send a result to a rank.
+func (t *Exchange) IsendResult(rank int, v AssemblyResult) []*message.Request {
 	l := append(NewSizedMessage(), make([]byte, comm.ProposalSize)...)
 	v.Put(l[SizedHeader:])
 	return t.IsendSized(rank, v.Parts.Append(l))
 }
 
-// RecvVerdict receives a verdict, of ranks below size and remote.
-func (t *Exchange) RecvVerdict(rank, size, remote int) (v Verdict, err error) {
+// RecvResult receives a result, of ranks below size and remote.
+func (t *Exchange) RecvResult(rank, size, remote int) (v AssemblyResult, err error) {
 	text, err := t.RecvSized(rank, comm.ProposalSize+comm.PartitionLimit(size, remote))
 	if err != nil {
 		return v, err
@@ -32,10 +32,10 @@ func (t *Exchange) RecvVerdict(rank, size, remote int) (v Verdict, err error) {
 	return v, err
 }
 
-// SwapVerdicts sends one verdict and receives another.
-func (t *Exchange) SwapVerdicts(rank int, v Verdict, size, remote int) (Verdict, error) {
-	open := t.IsendVerdict(rank, v)
-	answer, err := t.RecvVerdict(rank, size, remote)
+// SwapResults sends one result and receives another.
+func (t *Exchange) SwapResults(rank int, v AssemblyResult, size, remote int) (AssemblyResult, error) {
+	open := t.IsendResult(rank, v)
+	answer, err := t.RecvResult(rank, size, remote)
 	if e := t.WaitSends(open); err == nil {
 		err = e
 	}
