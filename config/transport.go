@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// transports lists what s's routes may name. A transport block in the site
-// stands for the whole of one at the top of the file.
+// transports lists the transports that s's routes may name. A block in the site replaces the whole
+// block of that name at the top of the file.
 func (s *siteDraft) transports() {
 	blocks := s.transportBlocks()
 	optional := names(s.opt.Builtins, true)

@@ -121,6 +121,8 @@ func managedOptions(n *bootstrap.Node) (opt node.Options, err error) {
 	site := job.Sites[0]
 	if level := os.Getenv("IMPI_LOG_LEVEL"); slices.Contains(levels, level) {
 		site.Log.Level = level
+	} else if level != "" {
+		err = errors.Join(err, fmt.Errorf("IMPI_LOG_LEVEL %q is no level: write one of %s", level, strings.Join(levels, ", ")))
 	}
 	return node.Options{Job: job, Site: site}, err
 }

@@ -270,6 +270,7 @@ func TestManagedRecordsWrong(t *testing.T) {
 		"IMPI_METRICS=9464":                `IMPI_METRICS "9464" is no IP address with a port`,
 		"IMPI_REPORT=/none/r.html":         `IMPI_REPORT: there is no folder "/none"`,
 		"IMPI_TRACE_CALLS=/tmp/calls.json": `IMPI_TRACE_CALLS "/tmp/calls.json": several procs would write`,
+		"IMPI_LOG_LEVEL=loud":              `IMPI_LOG_LEVEL "loud" is no level: write one of trace, debug`,
 		"IMPI_OTLP=ftp://c":                `IMPI_OTLP "ftp://c" is no URL of a collector`,
 	} {
 		m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", kills: true}

@@ -11,8 +11,8 @@ import (
 
 // Survival decides what a node does about lost procs and hosts in a job that goes on without them:
 // which procs are lost together, who is told, and whether it is this node that the others go on
-// without (docs/survival.md). In the zero value every loss ends the job, until Begin. Only one
-// goroutine may use it at a time.
+// without (docs/survival.md). Before Begin only ChannelLost may be called, by which the job ends.
+// Only one goroutine may use it at a time.
 type Survival struct {
 	node     SurvivalNode
 	losses   Losses

@@ -77,6 +77,10 @@ func TestFindNode(t *testing.T) {
 	if path, err := findNode(); err == nil || !strings.Contains(err.Error(), "set IMPI_NODE to its path") {
 		t.Errorf("%q, %v", path, err)
 	}
+	t.Setenv("IMPI_REPORT", "r.html")
+	if _, err := findNode(); needsNode() != "IMPI_REPORT" || err == nil || !strings.Contains(err.Error(), "IMPI_REPORT is set: impi-node, which runs") {
+		t.Errorf("%q, %v", needsNode(), err)
+	}
 	program := filepath.Join(dir, nodeName)
 	if err := os.WriteFile(program, nil, 0o755); err != nil {
 		t.Fatal(err)

@@ -14,9 +14,29 @@ const NodeVariable = "IMPI_NODE"
 
 const nodeName = "impi-node"
 
-// findNode looks for impi-node: what the variable names, beside the program, in bin beside the
-// folder of the C library, or in PATH.
+// findNode returns the impi-node to start. The error names a variable that asks for one.
 func findNode() (string, error) {
+	path, err := lookForNode()
+	if name := needsNode(); err != nil && name != "" {
+		err = fmt.Errorf("%s is set: %w", name, err)
+	}
+	return path, err
+}
+
+// needsNode returns a variable that is set and of which nothing comes without a node, for a rank
+// that is alone and can do without one otherwise.
+func needsNode() string {
+	for _, name := range []string{"IMPI_METRICS", "IMPI_REPORT", "IMPI_TRACE_CALLS", "IMPI_OTLP"} {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// lookForNode looks for impi-node: what the variable names, beside the program, in bin beside the
+// folder of the C library, or in PATH.
+func lookForNode() (string, error) {
 	if path := os.Getenv(NodeVariable); path != "" {
 		if err := executable(path); err != nil {
 			return "", fmt.Errorf("%s=%s: %w", NodeVariable, path, err)

@@ -134,8 +134,8 @@ func (m *Managed) join() error {
 	}
 	if blocks[self].First == me.Rank {
 		program, err := findNode()
-		if err != nil && me.Size == 1 {
-			return m.Finalize() // it needs none
+		if err != nil && me.Size == 1 && needsNode() == "" {
+			return m.Finalize()
 		}
 		if err == nil {
 			err = m.start(program, Order{version, blocks, self, me.Machine})

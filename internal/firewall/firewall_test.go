@@ -43,7 +43,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `site alpha, host 10.0.0.1
-  tcp 7800       the job's server      from 2001:db8::5, 10.9.0.1, hosts of lam
+  tcp 7800       the job's server      from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7802       the head of the site  from 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.2, 2001:db8::5
@@ -78,7 +78,7 @@ func TestNFT(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# site alpha, host 10.0.0.1\n",
-		"add rule inet filter input ip saddr { 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
+		"add rule inet filter input ip saddr { 10.0.0.2, 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# direct links by quic: udp any from 10.0.0.2, 10.9.0.1: write ports = ",
@@ -103,7 +103,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 16 {
 		t.Fatalf("%d rules, %v", len(rules), err)
 	}
-	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 3 || r.For == "" || r.Remedy != "" {
+	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 4 || r.For == "" || r.Remedy != "" {
 		t.Errorf("%+v", r)
 	}
 }
@@ -157,7 +157,7 @@ func TestRulesOfARange(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `site alpha, host 10.0.0.1
-  tcp 7800       the job's server      from 10.9.0.1
+  tcp 7800       the job's server      from 10.0.0.2, 10.9.0.1, 10.9.0.2
   tcp 7801       the head of the site  from 10.0.0.2
   tcp 7803-7899  channels              from 10.0.0.2, 10.9.0.1, 10.9.0.2
   udp 7803-7899  direct links by quic  from 10.0.0.2, 10.9.0.1, 10.9.0.2

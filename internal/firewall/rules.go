@@ -74,20 +74,14 @@ func serverRules(job *config.Job, s config.Site, at config.ServerAddress) []Rule
 	case slices.IndexFunc(job.All(), func(x config.Site) bool { return !x.Foreign }) != slices.IndexFunc(job.All(), func(x config.Site) bool { return x.Name == s.Name }):
 		return nil // the first site has the rule
 	}
-	for _, x := range job.All() {
+	for _, x := range job.All() { // each host dials it, those behind the heads when procs publish names
 		if x.Name != s.Name || !s.Server.Embedded {
-			r.From = append(r.From, heads(x)...)
+			r.From = append(r.From, hosts(x)...)
+		} else if len(x.Hosts) > 1 {
+			r.From = append(r.From, others(x, x.Hosts[0])...)
 		}
 	}
 	return some(r)
-}
-
-// heads are the hosts of a site that dial the job's server.
-func heads(s config.Site) []string {
-	if s.Foreign || len(s.Hosts) == 0 {
-		return []string{"hosts of " + s.Name}
-	}
-	return []string{s.Hosts[0].String()}
 }
 
 // headRule admits the other hosts of a site, which dial the head.

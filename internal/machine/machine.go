@@ -39,7 +39,7 @@ type Random interface {
 // Memory is a Machine whose procs are processes of one kernel, which can map and copy each other's
 // memory. On other machines one-sided operations are messages.
 type Memory interface {
-	// SharesMemory does nothing.
+	// SharesMemory marks such a Machine. It is not called.
 	SharesMemory()
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openimpi/impi/core/ending"
@@ -22,6 +23,8 @@ type survival struct {
 	rules  ending.Survival
 	unsaid []wire.Lost   // losses that were not logged yet
 	told   []*procs.Proc // procs that have been welcomed, and get losses
+
+	out atomic.Bool // the others go on without this node; read without mu, which may be held until a proc reads
 }
 
 // begin has the job go on without what is lost from now on. It returns an error if sites of it do
@@ -57,10 +60,7 @@ func (s *survival) with(f func(*ending.Survival)) {
 }
 
 // excluded reports whether the others continue without this node.
-func (s *survival) excluded() (yes bool) {
-	s.with(func(r *ending.Survival) { yes = r.Excluded() })
-	return yes
-}
+func (s *survival) excluded() bool { return s.out.Load() }
 
 // sum makes the loss of procs, without which the job went on, its failure, unless it has one that
 // is not late.
@@ -135,7 +135,10 @@ func (s *survival) act(event func(r *ending.Survival, now time.Time) []ending.Lo
 			}
 		case ending.NoteLoss:
 			n.end.Report(func(_ time.Time, e *ending.Ending) { e.ReportLate(x.Failure) })
-		case ending.Excluded, ending.LossEndsJob:
+		case ending.Excluded:
+			s.out.Store(true)
+			n.end.Fail(x.Failure)
+		case ending.LossEndsJob:
 			n.end.Fail(x.Failure)
 		}
 	}

@@ -95,8 +95,9 @@ func (s *Switch) begin(hosts []wire.HostRank, question []byte, answered func([]b
 	return b
 }
 
-// AskLater asks like Ask, without waiting: the loop calls answered with the answer or the error, if
-// it does not end before.
+// AskLater asks like Ask, without waiting, for a caller that has no goroutine for it, as the
+// simulator has none: the loop calls answered with the answer or the error, if it does not end
+// before.
 func (s *Switch) AskLater(hosts []wire.HostRank, question []byte, answered func(data []byte, of wire.HostRank, err error)) {
 	s.Post(func() {
 		var b begun

@@ -25,7 +25,7 @@ func ErrorClasses(r *Repo) []Problem {
 	}
 	var problems []Problem
 	for dir, files := range r.packages() {
-		if !isPure(dir) || slices.Contains([]string{"core/mpi", "core/mpierr"}, dir) {
+		if !isPure(dir) || strings.HasPrefix(dir, "internal/") || slices.Contains([]string{"core/mpi", "core/mpierr"}, dir) {
 			continue
 		}
 		for _, f := range files {

@@ -63,8 +63,9 @@ var noOthers = []string{}
 // well.
 const sdk = "plugins/sdk"
 
-// pure are the packages of the SDK that core is built upon. What holds for core holds for them.
-var pure = []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy", "plugins/sdk/support/unproved"}
+// pure are the packages of the SDK that core is built upon, and machines of the node that use
+// packages which core must not. What holds for core holds for them.
+var pure = []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy", "plugins/sdk/support/unproved", "internal/meetings", "internal/cluster/neighbour"}
 
 // isPure reports whether what a package does must not depend on the machine.
 func isPure(dir string) bool { return fits("core/...", dir) || slices.Contains(pure, dir) }

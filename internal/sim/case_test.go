@@ -118,13 +118,13 @@ func TestParseErrors(t *testing.T) {
 // TestNoFaultsChangesNothingElse: a seed without faults is the same case, in which an error is
 // easier to see.
 func TestNoFaultsChangesNothingElse(t *testing.T) {
-	faults := regexp.MustCompile(`(?m)^fault .*\n| cuts=\S*`)
+	faults := regexp.MustCompile(`(?m)^(fault|firewall) .*\n| (cuts|late|dialfail)=\S*`)
 	for seed := range uint64(100) {
 		with, without := Generate(seed, Limits{}).String(), Generate(seed, Limits{NoFaults: true}).String()
 		if faults.ReplaceAllString(with, "") != faults.ReplaceAllString(without, "") {
 			t.Fatalf("seed %d:\n%v\n%v", seed, with, without)
 		}
-		if strings.Contains(without, "\nfault ") {
+		if strings.Contains(without, "\nfault ") || strings.Contains(without, "\nfirewall ") {
 			t.Fatalf("seed %d has faults:\n%v", seed, without)
 		}
 	}

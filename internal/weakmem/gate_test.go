@@ -39,11 +39,18 @@ func gate(p *Program, o orders, asks bool) {
 			t.Write(guarded, t.Read(guarded)+1)
 			t.Store(word, open, o["open"])
 		}
+		t.Store(asked, 1, Sequential) // who is inside by then leaves without being asked
 	})
 }
 
 func TestGate(t *testing.T) {
 	try(t, gatePoints, func(p *Program, o orders) { gate(p, o, false) })
+}
+
+// TestGateAsked has threads in C that stay inside until Go asks them to leave: Go gets in, whoever
+// is there.
+func TestGateAsked(t *testing.T) {
+	try(t, gatePoints, func(p *Program, o orders) { gate(p, o, true) })
 }
 
 // lockPoints are those of the lock of a window's target, which operations that must be atomic take.

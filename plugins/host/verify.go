@@ -132,8 +132,8 @@ func (x *executable) inherits() []*os.File {
 	return nil
 }
 
-// clear is how many numbers above the highest one that it inherits a child may use while it
-// renumbers its descriptors: one for each, and one for what it tells of a failure.
+// clear is how many descriptor numbers above the highest inherited one must be free in a child,
+// which renumbers its descriptors there: one for each, and one to report a failure.
 const clear = 16
 
 // execPath returns the path by which the child executes the file, given all that it inherits.

@@ -19,9 +19,8 @@ import (
 // Constructors of windows (MPI-4.1, 12.2) are collective over the members of an intracommunicator.
 // If one member cannot make the window no member does. All members must run this library.
 //
-// What they tell each other while they make it they do by the communicator c that was given, whose
-// board (core/board) is there already: the window's own gets one when it is fenced first, which
-// takes longer than all the rest.
+// While they make it they use the board (core/board) of the given communicator c: the window's own
+// board is made at its first fence, as that takes longer than all the rest.
 
 // WinCreateDynamic makes a window without memory, to which each member attaches its own (MPI-4.1,
 // 12.2.4).

@@ -18,7 +18,7 @@ type agreed struct {
 	MPI    string `json:"mpi,omitempty"`
 }
 
-// question is what a host asks the head: what to do, or, once it is Ready, nothing.
+// question is what a host sends the head: a request for orders or, with Ready set, that it is ready.
 type question struct {
 	Host  int  `json:"host"`
 	Ready bool `json:"ready,omitempty"`
