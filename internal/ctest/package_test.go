@@ -256,6 +256,9 @@ func installsDeb(t *testing.T, dpkg, old, next string) {
 	}
 	manage("-i", next)
 	works(t, root)
+	if b, err := os.ReadFile(filepath.Join(root, "usr/share/zsh/vendor-completions/_impi-node")); !strings.HasPrefix(string(b), "#compdef impi-node") {
+		t.Errorf("Debian's zsh finds %.40q, %v", b, err)
+	}
 	if b, err := os.ReadFile(config); err != nil || string(b) != "PORT=7999\n" {
 		t.Errorf("after the upgrade %s has %q, %v", config, b, err)
 	}
