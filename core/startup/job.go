@@ -33,6 +33,10 @@ type Job struct {
 	// clients, derived from the key with which this client has joined. It is zero if there is
 	// neither.
 	Secret [TokenSize]byte
+
+	// Server is the address of the server at which the clients have met, as who has joined it and
+	// its site's other hosts know it; empty if they do not.
+	Server string
 }
 
 // SharesSecret reports whether another client has the same Secret as this one.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/netip"
 	"slices"
 
 	pb "google.golang.org/protobuf/proto"
@@ -89,7 +90,7 @@ func DecodePart(b []byte, procs int) (h startup.HostConfig, err error) {
 func EncodeJob(j *startup.Job, site [startup.TokenSize]byte) ([]byte, error) {
 	p := &proto.Job{
 		Self: int32(j.Self), DataLen: j.DataLen, TagUb: int64(j.TagUB), XSize: j.XSize, MaxLinear: j.MaxLinear,
-		AckMark: j.AckMark, HiWater: j.HiWater, AllOwn: j.AllOwn, Token: j.Token[:], Secret: j.Secret[:], Site: site[:],
+		AckMark: j.AckMark, HiWater: j.HiWater, AllOwn: j.AllOwn, Token: j.Token[:], Secret: j.Secret[:], Site: site[:], Server: j.Server,
 	}
 	for _, c := range j.Clients {
 		x := &proto.JobClient{Own: c.Own}
@@ -138,7 +139,10 @@ func DecodeJob(b []byte) (j *startup.Job, site [startup.TokenSize]byte, err erro
 	}
 	j = &startup.Job{
 		Self: wire.ClientRank(p.GetSelf()), DataLen: p.GetDataLen(), TagUB: wire.Tag(p.GetTagUb()), XSize: p.GetXSize(), MaxLinear: p.GetMaxLinear(),
-		AckMark: p.GetAckMark(), HiWater: p.GetHiWater(), AllOwn: p.GetAllOwn(),
+		AckMark: p.GetAckMark(), HiWater: p.GetHiWater(), AllOwn: p.GetAllOwn(), Server: p.GetServer(),
+	}
+	if _, err := netip.ParseAddrPort(j.Server); j.Server != "" && err != nil {
+		return nil, site, malformed("the server %.40q: %v", j.Server, err)
 	}
 	if len(p.GetToken()) != len(j.Token) || len(p.GetSite()) != len(site) || len(p.GetSecret()) != len(j.Secret) || p.GetSelf() < 0 || int(p.GetSelf()) >= len(p.GetClient()) {
 		return nil, site, malformed("a token of %d bytes, a secret of %d, client %d of %d", len(p.GetToken()), len(p.GetSecret()), p.GetSelf(), len(p.GetClient()))

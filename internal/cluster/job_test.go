@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	pb "google.golang.org/protobuf/proto"
@@ -14,7 +15,7 @@ import (
 
 func testJob(hosts, procs int) *startup.Job {
 	j := &startup.Job{
-		Self: 1, DataLen: 4096, TagUB: 1<<31 - 1, XSize: 7, MaxLinear: 8, AckMark: 9, HiWater: 10, AllOwn: true,
+		Self: 1, DataLen: 4096, TagUB: 1<<31 - 1, XSize: 7, MaxLinear: 8, AckMark: 9, HiWater: 10, AllOwn: true, Server: "10.0.0.1:7800",
 		Token: [startup.TokenSize]byte{1, 2}, Secret: [startup.TokenSize]byte{3},
 	}
 	for c := range 3 {
@@ -84,6 +85,19 @@ func TestTooManyProcs(t *testing.T) {
 		if _, _, err := DecodeJob(b); !errors.Is(err, ErrJob) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestWrongServer: the place where the sites have met is an address with a port.
+func TestWrongServer(t *testing.T) {
+	j := testJob(2, 1)
+	j.Server = "everywhere"
+	b, err := EncodeJob(j, [startup.TokenSize]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := DecodeJob(b); !errors.Is(err, ErrJob) || !strings.Contains(err.Error(), `the server "everywhere"`) {
+		t.Error(err)
 	}
 }
 

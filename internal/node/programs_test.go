@@ -18,6 +18,23 @@ const gateVariable = "IMPI_TEST_GATE"
 
 var programs = map[string]func(){
 	"ring": func() { w := initialize(); ring(w); finalize() },
+	"named": func() { // all look up a name that rank 0 publishes
+		w := initialize()
+		own := mpi.NewInfo()
+		check(own.Set("scope", "job"))
+		if w.Rank() == 0 {
+			check(mpi.PublishName("sum", own, "a port"))
+		}
+		check(mpi.Barrier(w))
+		if port, err := mpi.LookupName("sum", own); err != nil || port != "a port" {
+			check(fmt.Errorf("%q, %w", port, err))
+		}
+		check(mpi.Barrier(w))
+		if w.Rank() == 0 {
+			check(mpi.UnpublishName("sum", own, "a port"))
+		}
+		finalize()
+	},
 	"all": func() { // everybody sends to everybody at once
 		w := initialize()
 		everybody(w)

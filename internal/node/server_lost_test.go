@@ -264,7 +264,7 @@ func TestServerOfASiteLost(t *testing.T) {
 
 // TestStandbyServer: the sites meet at the second server of their list, as the first one is down.
 func TestStandbyServer(t *testing.T) {
-	job := testJob("ring", 1, 1)
+	job := testJob("named", 1, 1)
 	serveApart(t, job)
 	down := relaytest.New(t, job.Sites[0].Server.Address.String(), nil)
 	down.Close()

@@ -17,10 +17,14 @@ import (
 	"github.com/openimpi/impi/internal/spawner/spares"
 )
 
+// ownServer returns where the job's server is: of several that the file names, the one where the
+// sites have met.
 func (n *node) ownServer() (netip.AddrPort, config.Auth) {
 	at := n.opt.Site.Server.Address
 	if n.server != nil {
 		at = n.server.Address()
+	} else if n.job != nil && n.job.Server != "" {
+		at, _ = netip.ParseAddrPort(n.job.Server) // was checked
 	}
 	return at, n.opt.Site.Auth
 }

@@ -117,7 +117,8 @@ type Job struct {
 	AllOwn        bool                   `protobuf:"varint,11,opt,name=all_own,json=allOwn,proto3" json:"all_own,omitempty"`
 	Token         []byte                 `protobuf:"bytes,12,opt,name=token,proto3" json:"token,omitempty"`
 	Secret        []byte                 `protobuf:"bytes,13,opt,name=secret,proto3" json:"secret,omitempty"`
-	Site          []byte                 `protobuf:"bytes,14,opt,name=site,proto3" json:"site,omitempty"` // what the site's client has drawn, which only its hosts know
+	Site          []byte                 `protobuf:"bytes,14,opt,name=site,proto3" json:"site,omitempty"`     // what the site's client has drawn, which only its hosts know
+	Server        string                 `protobuf:"bytes,15,opt,name=server,proto3" json:"server,omitempty"` // where the clients have met
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -248,6 +249,13 @@ func (x *Job) GetSite() []byte {
 		return x.Site
 	}
 	return nil
+}
+
+func (x *Job) GetServer() string {
+	if x != nil {
+		return x.Server
+	}
+	return ""
 }
 
 type JobClient struct {
@@ -406,7 +414,7 @@ const file_job_proto_rawDesc = "" +
 	"\x04port\x18\x02 \x01(\x05R\x04port\x12\x10\n" +
 	"\x03pid\x18\x03 \x03(\x03R\x03pid\x12\x12\n" +
 	"\x04card\x18\x04 \x01(\fR\x04card\x12\x14\n" +
-	"\x05procs\x18\x05 \x01(\x05R\x05procs\"\x88\x03\n" +
+	"\x05procs\x18\x05 \x01(\x05R\x05procs\"\xa0\x03\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04self\x18\x01 \x01(\x05R\x04self\x122\n" +
 	"\x06client\x18\x02 \x03(\v2\x1a.impi.cluster.v1.JobClientR\x06client\x12,\n" +
@@ -423,7 +431,8 @@ const file_job_proto_rawDesc = "" +
 	"\aall_own\x18\v \x01(\bR\x06allOwn\x12\x14\n" +
 	"\x05token\x18\f \x01(\fR\x05token\x12\x16\n" +
 	"\x06secret\x18\r \x01(\fR\x06secret\x12\x12\n" +
-	"\x04site\x18\x0e \x01(\fR\x04site\"7\n" +
+	"\x04site\x18\x0e \x01(\fR\x04site\x12\x16\n" +
+	"\x06server\x18\x0f \x01(\tR\x06server\"7\n" +
 	"\tJobClient\x12\x18\n" +
 	"\aversion\x18\x01 \x03(\rR\aversion\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\"\xa5\x01\n" +

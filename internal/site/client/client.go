@@ -103,6 +103,7 @@ func (m *Client) meet(ctx context.Context, cfg startup.ClientConfig) (job *start
 	defer stop()
 	m.session, job, m.at, err = rendezvous.JoinAny(within, set, m.servers(), cfg)
 	if err == nil {
+		job.Server = m.at
 		return job, nil
 	}
 	if ctx.Err() != nil {
