@@ -248,7 +248,7 @@ func (j *Job) Record(r Records) error {
 		if !ok {
 			return fmt.Errorf(`%s %q is no IP address with a port: write 127.0.0.1:9464, or 0.0.0.0:9464 for all addresses of the machine`, at.By, at.Value)
 		}
-		if s.Ports.has(listen.Port()) {
+		if s.Ports.Has(listen.Port()) {
 			return fmt.Errorf("%s %q has a port of %s %v, which something else may have taken by then: write another one, or port 0 for one of the range", at.By, at.Value, s.Ports.Pos, s.Ports)
 		}
 		s.Metrics.Listen, s.Metrics.Pos = listen, Pos{File: at.By}

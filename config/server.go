@@ -212,7 +212,8 @@ func (p Ports) String() string { return fmt.Sprintf("%d-%d", p.First, p.Last) }
 // Count returns the number of ports in the range.
 func (p Ports) Count() int { return int(p.Last) - int(p.First) + 1 }
 
-func (p Ports) has(port uint16) bool { return p.First <= port && port <= p.Last }
+// Has reports whether port is one of the range.
+func (p Ports) Has(port uint16) bool { return p.First <= port && port <= p.Last }
 
 // ports hands out the first ones of each range: those that other machines have to know before
 // anything listens, which are the server's, unless the launcher tells it to all sites, and the
@@ -271,7 +272,7 @@ func (b *builder) checkRanges() {
 			continue
 		}
 		outside := func(at Pos, port uint16, what string) {
-			if s.Ports.has(port) {
+			if s.Ports.Has(port) {
 				b.fault(at, what+" has port "+itoa(int(port))+" of ports = "+quote(s.Ports.String())+", which something else may have taken by then",
 					"write one outside of the range; 0, or no port at all, takes one of the range")
 			}

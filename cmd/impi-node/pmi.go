@@ -144,14 +144,14 @@ func place(n *bootstrap.Node, addresses []bootstrap.NodeAddress, opt *node.Optio
 	s.Server.Embedded, s.Server.Ours = n.Self == 0, true
 	opt.Server = n.Server
 	s.Auth = config.Auth{Keyed: true, Key: managedKey(head.Secret)}
-	err := placeMetrics(n, addresses, &s.Metrics)
+	err := placeMetrics(n, addresses, s.Ports, &s.Metrics)
 	opt.Job.Sites[0] = *s
 	return err
 }
 
 // placeMetrics gives each node of one machine, which has several if ranks do not follow each other
-// there, a port of its own: the next ones of the first node's.
-func placeMetrics(n *bootstrap.Node, addresses []bootstrap.NodeAddress, m *config.Metrics) error {
+// there, a port of its own: the next ones of the first node's, which are no ports of others.
+func placeMetrics(n *bootstrap.Node, addresses []bootstrap.NodeAddress, others config.Ports, m *config.Metrics) error {
 	before := 0
 	for i := range n.Self {
 		if addresses[i].Address == addresses[n.Self].Address {
@@ -166,6 +166,9 @@ func placeMetrics(n *bootstrap.Node, addresses []bootstrap.NodeAddress, m *confi
 		return fmt.Errorf("%v %v: this machine has %d nodes before this one, which serve metrics at the next ports, and there is none left: write a lower port, or 0 for any", m.Pos, at, before)
 	}
 	m.Listen = netip.AddrPortFrom(at.Addr(), at.Port()+uint16(before))
+	if others.Has(m.Listen.Port()) {
+		return fmt.Errorf("%v %v: this machine has %d nodes before this one, which serve metrics at the next ports, and %d is one of %v %v, which something else may have taken by then: write another one, or 0 for any", m.Pos, at, before, m.Listen.Port(), others.Pos, others)
+	}
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/mpi"
+	"github.com/openimpi/impi/internal/bootstrap"
 	"github.com/openimpi/impi/internal/jobreport"
 	"github.com/openimpi/impi/internal/loopback"
 	"github.com/openimpi/impi/internal/telemetry/telemetrytest"
@@ -276,6 +277,26 @@ func TestManagedRecordsWrong(t *testing.T) {
 		m := &manager{t: t, size: 2, mapping: "(vector,(0,1,2))", kills: true}
 		if out, statuses := m.run(env); !strings.Contains(out, "mpi.Init: ") || !strings.Contains(out, says) || statuses[0] == 0 {
 			t.Errorf("%s: statuses %v, want %q\n%s", env, statuses, says, out)
+		}
+	}
+}
+
+// TestPlaceMetrics: each node of a machine serves metrics at a port of its own, which is none of
+// those that others may take.
+func TestPlaceMetrics(t *testing.T) {
+	here := netip.MustParseAddr("10.0.0.1")
+	addresses := []bootstrap.NodeAddress{{Address: here}, {Address: netip.MustParseAddr("10.0.0.2")}, {Address: here}, {Address: here}}
+	for self, want := range map[int]string{0: "0.0.0.0:9464", 1: "0.0.0.0:9464", 2: "0.0.0.0:9465", 3: ""} {
+		m := config.Metrics{Listen: netip.MustParseAddrPort("0.0.0.0:9464")}
+		err := placeMetrics(&bootstrap.Node{Order: bootstrap.Order{Self: self}}, addresses, config.Ports{First: 9466, Last: 9500}, &m)
+		if self == 3 {
+			if err == nil || !strings.Contains(err.Error(), "9466 is one of") {
+				t.Error(err)
+			}
+			continue
+		}
+		if err != nil || m.Listen.String() != want {
+			t.Errorf("node %d: %v, %v", self, m.Listen, err)
 		}
 	}
 }
