@@ -83,13 +83,17 @@ func (s *settings) open(ctx context.Context, host netip.Addr, port uint16) ([]ne
 	}
 }
 
-// openAll listens on one port at several addresses. Port 0 means any port, but the same at
-// each address.
+// openAll listens on one port at several addresses: at 0.0.0.0 by IPv4 alone, at :: by both families.
+// Port 0 means any port, but the same at each address.
 func (s *settings) openAll(ctx context.Context, hosts []netip.Addr, port uint16) (lns []net.Listener, err error) {
 	lc := net.ListenConfig{KeepAlive: -1, Control: s.control}
 	lc.SetMultipathTCP(false)
 	for _, h := range hosts {
-		ln, err := lc.Listen(ctx, "tcp", netip.AddrPortFrom(h, port).String())
+		network := "tcp"
+		if h.Is4() {
+			network = "tcp4"
+		}
+		ln, err := lc.Listen(ctx, network, netip.AddrPortFrom(h, port).String())
 		if err != nil {
 			for _, open := range lns {
 				open.Close()
