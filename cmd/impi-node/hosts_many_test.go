@@ -66,7 +66,7 @@ func TestManyHosts(t *testing.T) {
 	for _, hosts := range []int{4, manyHosts} {
 		t.Run(fmt.Sprint(hosts), func(t *testing.T) {
 			if hosts > 4 {
-				soak.Only(t, "make test has few hosts")
+				soak.SkipUnlessSoak(t, "make test has few hosts")
 			}
 			_, nodes := hostByHost(t, "sum", 2, hosts)
 			for i, s := range ends(nodes) {
@@ -88,7 +88,7 @@ func TestManyHosts(t *testing.T) {
 // TestManyHostsLoseOne: all hosts of a large site say which one is lost, by which others were
 // connected with the head.
 func TestManyHostsLoseOne(t *testing.T) {
-	soak.Only(t, fmt.Sprintf("it starts %d nodes", manyHosts))
+	soak.SkipUnlessSoak(t, fmt.Sprintf("it starts %d nodes", manyHosts))
 	const lost = 1
 	prefix, nodes := hostByHost(t, "sum and stay", 1, manyHosts)
 	for i := range nodes {

@@ -188,7 +188,7 @@ func TestNothingIsLeftOfNativeSites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.soak {
-				soak.Only(t, "make test kills the head")
+				soak.SkipUnlessSoak(t, "make test kills the head")
 			}
 			machines := nativeApart(t, "exchange")
 			nodes, before := make([]*machineNode, 3), map[*netns.Machine][]string{}

@@ -193,7 +193,7 @@ func TestPluginsUsage(t *testing.T) {
 // keeps the whole contract.
 func TestPluginsNew(t *testing.T) {
 	tool := skips.Program(t, "go")
-	soak.Only(t, "a plugin is built in a module of its own")
+	soak.SkipUnlessSoak(t, "a plugin is built in a module of its own")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func TestFaultsFit(t *testing.T) {
 // TestModelFindsFaults wants TestModel to fail with each fault of testdata/faults.txt, and not
 // without.
 func TestModelFindsFaults(t *testing.T) {
-	soak.Only(t, "TestFaultsFit, as it builds these tests with all faults")
+	soak.SkipUnlessSoak(t, "TestFaultsFit, as it builds these tests with all faults")
 	list, err := mutant.Parse(faults)
 	if err != nil {
 		t.Fatal(err)

@@ -69,7 +69,7 @@ func TestDetachedLinkIsQuiet(t *testing.T) {
 	e := newPair(t, roomy).e[0]
 	e.Send(1, Envelope{}, Standard, []byte{1}, 0, 0)
 	e.Detach(0, errCut)
-	if e.HasOutput(0) || e.Output(0) != nil || !e.Quiet(0) || !e.Idle() {
+	if e.HasOutput(0) || e.Output(0) != nil || !e.Idle() {
 		t.Error("there is something left")
 	}
 	if _, ok := e.Route(1); ok {

@@ -44,15 +44,15 @@ func (e *linkTable) RaiseOutputLimit(l LinkID, n int) {
 	s.limit = max(s.limit, n)
 }
 
-// Fresh reports whether Output would return more than it did the last time.
-func (e *linkTable) Fresh(l LinkID) bool {
+// HasNewOutput reports whether Output would return more than it did the last time.
+func (e *linkTable) HasNewOutput(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && (s.owing.len > 0 || s.ready.len > 0 && s.committed < s.limit)
 }
 
-// Packing reports whether data that leaves by l is packed piece by piece, the next piece
+// PacksPiecewise reports whether data that leaves by l is packed piece by piece, the next piece
 // once the last one is sent.
-func (e *linkTable) Packing(l LinkID) bool {
+func (e *linkTable) PacksPiecewise(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.unpacked > 0
 }
@@ -66,7 +66,8 @@ type segment struct {
 	rest   int // bytes after buf that req's Source has not packed yet
 }
 
-// HasOutput reports whether Output might return something. It is cheap.
+// HasOutput reports whether Output might return something: sends that wait for a window or a
+// SYNCACK do not count. It is cheap.
 func (e *linkTable) HasOutput(l LinkID) bool {
 	s := e.linkOrNil(l)
 	return s != nil && s.busy()
@@ -130,10 +131,6 @@ func (e *linkTable) Sent(l LinkID, n int) {
 	}
 }
 
-// Quiet reports whether nothing is to be written to l at present. Sends that wait for a
-// window or a SYNCACK do not count.
-func (e *linkTable) Quiet(l LinkID) bool { return !e.HasOutput(l) }
-
 // Idle reports whether the engine has finished all sends, answers included, so that this proc could
 // close its links. A host sends its FINI once all its procs are idle (IMPI ch.3, Finalization).
 func (e *Engine) Idle() bool {
@@ -141,7 +138,7 @@ func (e *Engine) Idle() bool {
 		return false
 	}
 	for _, s := range e.links {
-		if s != nil && !e.Quiet(s.id) {
+		if s != nil && e.HasOutput(s.id) {
 			return false
 		}
 	}

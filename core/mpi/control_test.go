@@ -340,7 +340,7 @@ func TestLinkRefusedWithoutAnAgent(t *testing.T) {
 	p.Lock()
 	defer p.Unlock()
 	p.Endpoints.Grace = 0
-	p.Endpoints.List[proc.AgentLink].Lose(io.EOF)
+	p.Endpoints.List[proc.AgentLink].GiveUp(io.EOF)
 	p.Node.Take(proc.LinkMessage{Msg: wireup.Message{Kind: wireup.KindLink, Peer: 1, Reason: "no way"}})
 	if err := p.Eng.Unreachable(1); !errors.Is(err, io.EOF) {
 		t.Errorf("got %v", err)

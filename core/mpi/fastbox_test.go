@@ -163,7 +163,7 @@ func TestRecvByALinkThatHasJustBroken(t *testing.T) {
 	}
 	sleeping(p, 2)
 	p.Lock()
-	q.Lose(io.ErrUnexpectedEOF)
+	q.GiveUp(io.ErrUnexpectedEOF)
 	p.Unlock()
 	for range 2 {
 		if err := <-got; !errors.Is(err, message.ErrPeerDown) {

@@ -63,8 +63,8 @@ func (e *PendingRequest) Next() Step {
 // Connected records that there is a connection.
 func (e *PendingRequest) Connected() { e.c.open, e.renew = true, e.c.All() }
 
-// Answered records that the server has answered, whatever the answer is.
-func (e *PendingRequest) Answered() {
+// TakeAnswer records that the server has answered, whatever the answer is.
+func (e *PendingRequest) TakeAnswer() {
 	if len(e.renew) > 0 {
 		e.renew = e.renew[1:]
 	} else {

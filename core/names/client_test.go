@@ -20,7 +20,7 @@ func script(t *testing.T, e *PendingRequest, words ...string) (did []Action) {
 		case s.Action == Connect:
 			e.Connected()
 		default:
-			e.Answered()
+			e.TakeAnswer()
 		}
 	}
 	return append(did, e.Next().Action)
@@ -48,7 +48,7 @@ func TestClient(t *testing.T) {
 				script(t, c.Begin(), "ok", "ok")
 			}
 			if x.names {
-				c.Answered(c.Request(n, "port", false), nil)
+				c.TakeAnswer(c.Request(n, "port", false), nil)
 			}
 			if got := script(t, c.Begin(), x.words...); !slices.Equal(got, x.want) {
 				t.Errorf("%v, want %v", got, x.want)
@@ -70,7 +70,7 @@ func TestClientLooks(t *testing.T) {
 		}
 	}
 	n := Name{Service: "a"}
-	c.Answered(c.Request(n, "port", false), nil)
+	c.TakeAnswer(c.Request(n, "port", false), nil)
 	_, e := c.Tick()
 	if e == nil || !slices.Equal(script(t, e, "ok", "ok"), []Action{Connect, Renew, Finished}) {
 		t.Error("the name is not published again")

@@ -36,10 +36,10 @@ func (p *Published) All() []Request {
 	return all
 }
 
-// Answered records the server's answer to a request. It reports whether a name is lost that the
+// TakeAnswer records the server's answer to a request. It reports whether a name is lost that the
 // node had published: another job has taken it in the meantime, or there is no room for it any
 // more.
-func (p *Published) Answered(r Request, err error) (lost bool) {
+func (p *Published) TakeAnswer(r Request, err error) (lost bool) {
 	if err == nil {
 		if p.ports == nil {
 			p.ports = make(map[Name]string)

@@ -38,8 +38,8 @@ func (k Kind) String() string {
 // Operation reports whether k accesses memory.
 func (k Kind) Operation() bool { return k >= Put && k <= CompareAndSwap }
 
-// Answered reports whether the target answers with data or a Code.
-func (k Kind) Answered() bool {
+// HasAnswer reports whether the target answers with data or a Code.
+func (k Kind) HasAnswer() bool {
 	switch k {
 	case Get, GetAccumulate, CompareAndSwap, Lock, Unlock, Flush:
 		return true

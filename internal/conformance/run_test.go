@@ -245,7 +245,7 @@ func TestFaultyProcessesAreFound(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "lives on" {
-				soak.Only(t, "the process is waited for several times")
+				soak.SkipUnlessSoak(t, "the process is waited for several times")
 			}
 			s := Subject{Path: install(t, c.file, c.text), Env: []string{"GORACE=atexit_sleep_ms=0"}}
 			r, err := Run(t.Context(), s, Options{Run: regexp.MustCompile(c.id)})

@@ -204,10 +204,10 @@ func TestPrograms(t *testing.T) {
 			for _, s := range shapes {
 				t.Run(s.name, func(t *testing.T) {
 					if s.name == "two sites over tcp" && !slices.Contains([]string{"pingpong", "collectives", "rma"}, name) {
-						soak.Only(t, "make test has it for other programs")
+						soak.SkipUnlessSoak(t, "make test has it for other programs")
 					}
 					if s.name == "two sites" && name == "wild" {
-						soak.Only(t, "make test has the many calls at one site")
+						soak.SkipUnlessSoak(t, "make test has the many calls at one site")
 					}
 					command := []string{program}
 					for _, a := range p.args {
@@ -379,7 +379,7 @@ func TestMemory(t *testing.T) {
 			for _, s := range memoryShapes {
 				t.Run(s.name, func(t *testing.T) {
 					if s.name == "two sites over unix" && name == "unexpected" {
-						soak.Only(t, "make test has its gigabytes by tcp, shared memory and agents")
+						soak.SkipUnlessSoak(t, "make test has its gigabytes by tcp, shared memory and agents")
 					}
 					succeed(t, s.start(t, k, []string{program}), name)
 				})

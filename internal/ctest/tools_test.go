@@ -49,7 +49,7 @@ func TestSanitizers(t *testing.T) {
 			})
 			if s.name == "thread" { // messages of several threads at a time, in C and in Go
 				t.Run("threads", func(t *testing.T) {
-					soak.Only(t, "make test has three threads")
+					soak.SkipUnlessSoak(t, "make test has three threads")
 					many := compiled(t, k, "threads.c", "-g", "-pthread", s.option)
 					wantQuiet(t, succeed(t, []string{k.Command("impiexec"), "-n", "2", many}, "threads"))
 				})

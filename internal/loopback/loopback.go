@@ -50,8 +50,8 @@ func Unused(t testing.TB) string {
 	return at.String()
 }
 
-// Silent makes n connections that send nothing until the test is over.
-func Silent(t testing.TB, n int, address string) (conns []net.Conn) {
+// ConnectSilently makes n connections that send nothing until the test is over.
+func ConnectSilently(t testing.TB, n int, address string) (conns []net.Conn) {
 	t.Helper()
 	for range n {
 		nc, err := net.Dial("tcp", address)

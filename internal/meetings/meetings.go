@@ -163,8 +163,8 @@ func (n *Node[P, C, L]) Ended(p P) {
 	}
 }
 
-// Requesting returns the number of procs that have requests under way.
-func (n *Node[P, C, L]) Requesting() int { return len(n.requests) }
+// ProcsWithRequests returns the number of procs that have requests under way.
+func (n *Node[P, C, L]) ProcsWithRequests() int { return len(n.requests) }
 
 // openPort opens a port. The proc gets an answer if its message has a request number.
 func (n *Node[P, C, L]) openPort(now time.Time, p P, x *wireup.OtherWorld) {

@@ -126,12 +126,12 @@ func TestRequests(t *testing.T) {
 	refused(t, n, wireup.KindConnected, mpierr.Port, "too many calls")
 	hear(n, 0, wireup.KindPublish, call)
 	refused(t, n, wireup.KindNamed, mpierr.Other, "too many calls")
-	if n.Begin(0) || !n.Begin(1) || n.Requesting() != 2 {
+	if n.Begin(0) || !n.Begin(1) || n.ProcsWithRequests() != 2 {
 		t.Error("requests of one proc hinder another, or are not counted")
 	}
 	n.Ended(1)
 	n.Ended(0)
-	if !n.Begin(0) || n.Requesting() != 1 {
+	if !n.Begin(0) || n.ProcsWithRequests() != 1 {
 		t.Error("what has ended is not forgotten")
 	}
 	hear(n, 1, wireup.KindConnect, wireup.OtherWorld{Key: key, Card: "no card"})

@@ -94,7 +94,7 @@ func (s *Client) Publish(ctx context.Context, scope, service, port string) error
 func (s *Client) publish(ctx context.Context, r names.Request) error {
 	_, err := s.conn.Publish(ctx, &proto.PublishRequest{Name: messageOf(r.Name), Port: []byte(r.Port), Owner: s.set.Owner[:], Renew: r.Renew})
 	reason, answered := fromStatus(err)
-	if answered && s.mine.Answered(r, reason) {
+	if answered && s.mine.TakeAnswer(r, reason) {
 		s.set.Logger.Warn("a name is lost", "service", r.Name.Service, "scope", r.Name.Scope, "reason", reason)
 	}
 	return err
@@ -176,7 +176,7 @@ func (s *Client) carryOut(ctx context.Context, e *names.PendingRequest, request 
 			err, answered = fromStatus(request(ctx, step.Resent))
 		}
 		if answered {
-			e.Answered()
+			e.TakeAnswer()
 			continue
 		}
 		s.hangUp()

@@ -94,7 +94,7 @@ func TestPlainIsNotWhatIsPinned(t *testing.T) {
 	} {
 		n := twoSites(t, c.route)
 		n.job.Hosts, n.job.Procs = routestest.TwoHosts()
-		err := n.routes.JudgePlain(1)
+		err := n.routes.CheckPlainGreeting(1)
 		if c.pins != errors.Is(err, routes.ErrPlain) || c.pins && !strings.Contains(err.Error(), `pins data_plane = ["ring"]`) {
 			t.Errorf("%s: %v", name, err)
 		}

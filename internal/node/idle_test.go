@@ -24,7 +24,7 @@ func TestIdleConnectionsAtADirectListener(t *testing.T) {
 				for _, l := range first[0].n.hosts[0].Direct {
 					if l.Transport.Name == "tcp" {
 						at, _, _ := strings.Cut(l.Address(), "/") // what follows is how many connections a link may have
-						loopback.Silent(t, n, at)
+						loopback.ConnectSilently(t, n, at)
 					}
 				}
 				all := append(first, startSites(t, job, job.Sites[1-i:2-i])...)

@@ -150,7 +150,7 @@ func tellHosts(n *node, f *ending.Failure) {
 
 func answers(n *node) func(wire.HostRank, []byte, func([]byte)) {
 	return func(from wire.HostRank, question []byte, reply func([]byte)) {
-		over, ok := inspect.Admit(n.control, n.job.Hosts[from].Client)
+		over, ok := inspect.AdmitQuestion(n.control, n.job.Hosts[from].Client)
 		if !ok || !n.tasks.Go(func() { defer over(); reply(n.control.ServeChannel(n.tasks, from, question)) }) {
 			over()
 			reply(nil)

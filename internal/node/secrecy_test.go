@@ -129,11 +129,11 @@ func TestPlainGreetingIsSentAway(t *testing.T) {
 func TestPlain(t *testing.T) {
 	n := twoSites(t, config.Route{Site: "beta", RequireTLS: true, Prefer: []string{"tcp"}})
 	n.job.Hosts, n.job.Procs = routestest.TwoHosts()
-	if err := n.routes.JudgePlain(1); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
+	if err := n.routes.CheckPlainGreeting(1); !errors.Is(err, routes.ErrPlain) || !strings.Contains(err.Error(), `route "beta"`) {
 		t.Errorf("%v", err)
 	}
 	for _, h := range []uint32{0, 2, 0xffffffff} { // ourselves, and nobody
-		if err := n.routes.JudgePlain(h); err != nil {
+		if err := n.routes.CheckPlainGreeting(h); err != nil {
 			t.Errorf("%x: %v", h, err)
 		}
 	}

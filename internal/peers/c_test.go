@@ -58,7 +58,7 @@ func TestLAMWithC(t *testing.T) {
 	for i, s := range shapes[:4] {
 		t.Run(s.name, func(t *testing.T) {
 			if i >= 2 {
-				soak.Only(t, "make test has two procs a site")
+				soak.SkipUnlessSoak(t, "make test has two procs a site")
 			}
 			t.Parallel()
 			pass(t, k, s, s.all(300), func(j *Job) { j.Ours[0] = program })

@@ -50,7 +50,7 @@ func buildHPCC(t *testing.T, k *ctest.Kit) (program, input string) {
 
 // TestHPCC runs the HPC Challenge with our library, on one site and on two.
 func TestHPCC(t *testing.T) {
-	soak.Only(t, "the program is compiled for half a minute")
+	soak.SkipUnlessSoak(t, "the program is compiled for half a minute")
 	if _, err := HPCC.Find(); err != nil {
 		notThere(t, err)
 	}

@@ -81,7 +81,7 @@ func TestLAM(t *testing.T) {
 	for i, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
 			if strings.HasSuffix(s.name, "one proc each") || strings.HasSuffix(s.name, "1 and 3 procs") || s.name == "LAM as clients 0 and 2" {
-				soak.Only(t, "make test has two procs a site, and three sites with LAM first, between ours and last")
+				soak.SkipUnlessSoak(t, "make test has two procs a site, and three sites with LAM first, between ours and last")
 			}
 			t.Parallel()
 			messages := 300
@@ -107,7 +107,7 @@ func TestLAMBesideMachines(t *testing.T) {
 	} {
 		t.Run(order.name, func(t *testing.T) {
 			if i > 1 {
-				soak.Only(t, "make test has two sites")
+				soak.SkipUnlessSoak(t, "make test has two sites")
 			}
 			t.Parallel()
 			all := netns.New(t, 7)
@@ -238,7 +238,7 @@ func TestLAMLong(t *testing.T) {
 		})
 		t.Run(s.name+", packets of 1000 bytes", func(t *testing.T) {
 			if i == 0 {
-				soak.Only(t, "make test has LAM as client 1")
+				soak.SkipUnlessSoak(t, "make test has LAM as client 1")
 			}
 			t.Parallel()
 			tests := []string{numbers("pingpong", 0, 1, 1000, 1<<20), numbers("pairs", 30, 1000), numbers("derived", i, 1-i, 1000)}

@@ -125,7 +125,7 @@ func TestThreeMPIsInC(t *testing.T) {
 	for name, source := range map[string]string{"phases": phases, "ordered": ordered} {
 		t.Run(name, func(t *testing.T) {
 			if name == "ordered" {
-				soak.Only(t, "six procs send each other long messages; make test has it on two sites")
+				soak.SkipUnlessSoak(t, "six procs send each other long messages; make test has it on two sites")
 			}
 			program := compileWith(t, k, t.TempDir(), name, source)
 			out, status := onSites(t, k, program, nil, openMPISite+always, mpichSite+always, ownSite)

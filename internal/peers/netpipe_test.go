@@ -79,7 +79,7 @@ func TestNetPIPE(t *testing.T) {
 			}
 			t.Run(name+" "+where, func(t *testing.T) {
 				if sites == 1 {
-					soak.Only(t, "make test has it on two sites")
+					soak.SkipUnlessSoak(t, "make test has it on two sites")
 				}
 				t.Parallel()
 				dir := t.TempDir()

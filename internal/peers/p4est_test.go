@@ -103,7 +103,7 @@ func (p *p4est) sources(t *testing.T) (all []string) {
 // are made, refined, divided anew and saved, with messages, collectives, shared windows
 // and parallel files.
 func TestP4est(t *testing.T) {
-	soak.Only(t, "the library is compiled for half a minute")
+	soak.SkipUnlessSoak(t, "the library is compiled for half a minute")
 	p := unpackP4est(t)
 	tests, err := filepath.Glob(filepath.Join(p.root, "test", "test_*.c"))
 	if err != nil || len(tests) < len(quickP4est) {

@@ -150,7 +150,7 @@ var longHDF5 = []string{"t_bigio", "t_cache", "t_cache_image"}
 
 // TestHDF5 runs HDF5's own tests of parallel files on one site and on two.
 func TestHDF5(t *testing.T) {
-	soak.Only(t, "the library is compiled for some minutes")
+	soak.SkipUnlessSoak(t, "the library is compiled for some minutes")
 	dir, k := hdf5.make(t)
 	for sites := 1; sites <= 2; sites++ {
 		work := t.TempDir()
@@ -175,7 +175,7 @@ func TestHDF5(t *testing.T) {
 // TestFFTW verifies transforms of several shapes, complex and real, over procs of one site and of
 // two.
 func TestFFTW(t *testing.T) {
-	soak.Only(t, "the library is compiled for a minute")
+	soak.SkipUnlessSoak(t, "the library is compiled for a minute")
 	dir, k := fftw.make(t)
 	words := []string{filepath.Join(dir, "mpi", "mpi-bench"), "-v1"}
 	shapes := []string{"ocf12x16x20", "icb24x18", "ocf1000", "ocb7x9x5", "orf16x20x12", "irb20x16", "orf9x7x4v3"}
@@ -197,7 +197,7 @@ func TestFFTW(t *testing.T) {
 
 // TestHypre solves equations of hypre's own tests, some with procs that have no part of the grid.
 func TestHypre(t *testing.T) {
-	soak.Only(t, "the library is compiled for a minute")
+	soak.SkipUnlessSoak(t, "the library is compiled for a minute")
 	dir, k := hypre.make(t)
 	for name, c := range map[string]struct {
 		procs int
@@ -223,7 +223,7 @@ func TestHypre(t *testing.T) {
 
 // TestPnetCDF runs PnetCDF's own tests of blocking and nonblocking accesses on one site and on two.
 func TestPnetCDF(t *testing.T) {
-	soak.Only(t, "the library is compiled for a minute")
+	soak.SkipUnlessSoak(t, "the library is compiled for a minute")
 	for name, packages := range map[string]string{"autoreconf": "autoconf automake", "libtoolize": "libtool", "m4": "m4"} {
 		skips.ProgramOf(t, name, packages)
 	}
@@ -253,7 +253,7 @@ func TestPnetCDF(t *testing.T) {
 // TestSUNDIALS runs tests of SUNDIALS' vectors and linear solvers, which check themselves, and some
 // of its examples, whose results are compared with those that come with them.
 func TestSUNDIALS(t *testing.T) {
-	soak.Only(t, "the library is compiled for half a minute")
+	soak.SkipUnlessSoak(t, "the library is compiled for half a minute")
 	skips.ProgramOf(t, "cmake", "cmake")
 	dir, k := sundials.make(t)
 	number := `([0-9][-+.e0-9]*)`

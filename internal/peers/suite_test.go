@@ -273,7 +273,7 @@ func TestSuite(t *testing.T) {
 			apart := isQuick && note != "one site" && r.procs > 1
 			t.Run(name, func(t *testing.T) {
 				if apart {
-					soak.Only(t, "make test has it on two sites")
+					soak.SkipUnlessSoak(t, "make test has it on two sites")
 				}
 				t.Parallel()
 				s.run(t, r, ownSite)
@@ -298,7 +298,7 @@ func TestSuite(t *testing.T) {
 // TestSuiteOnNativeSites runs the same programs, but for those that spawn, on a site of Open MPI
 // and on one of MPICH, and with their procs on both.
 func TestSuiteOnNativeSites(t *testing.T) {
-	soak.Only(t, "a launcher of another MPI starts each program")
+	soak.SkipUnlessSoak(t, "a launcher of another MPI starts each program")
 	needNatives(t)
 	s := unpackSuite(t)
 	not, native, quick := readNotes(t, "not.txt"), readNotes(t, "native.txt"), readNotes(t, "quick.txt")

@@ -33,11 +33,11 @@ var rooms = map[string][]string{
 	"internal/connmgr":  {"internal/lifetime", "internal/routes", "internal/procs", "internal/site"},
 	"internal/spawner":  {"internal/lifetime", "internal/routes", "internal/procs", "internal/connmgr"},
 	"internal/operator": {"internal/routes", "internal/procs", "internal/site", "internal/connmgr"},
-	host:                {"internal/lifetime", "internal/routes", "internal/procs", "internal/site", "internal/connmgr", "internal/spawner", "internal/operator"},
+	nodeRoom:            {"internal/lifetime", "internal/routes", "internal/procs", "internal/site", "internal/connmgr", "internal/spawner", "internal/operator"},
 }
 
-// host is the room at the top, which puts the others together.
-const host = "internal/node"
+// nodeRoom is the room at the top, which puts the others together.
+const nodeRoom = "internal/node"
 
 // roomOf returns the room that a package is in, or "".
 func roomOf(dir string) string {

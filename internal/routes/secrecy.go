@@ -71,9 +71,9 @@ func (rt *Table) encrypting(r config.Route) (names []string) {
 // ErrPlain is wrapped by the error for a host that connects by plain TCP and must not.
 var ErrPlain = errors.New("it comes by plain TCP, as IMPI has it")
 
-// JudgePlain decides about a connection that began as IMPI says, with the number of a host, which
+// CheckPlainGreeting decides about a connection that began as IMPI says, with the number of a host, which
 // may be false.
-func (rt *Table) JudgePlain(host uint32) error {
+func (rt *Table) CheckPlainGreeting(host uint32) error {
 	if uint64(host) >= uint64(len(rt.World.Hosts)) {
 		return nil // the dance refuses it with a better text
 	}

@@ -118,7 +118,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 		}
 		hold := script.Holds
 		if i != step {
-			hold = c.Program.SlotHoldOf(x, step)
+			hold = c.Program.SlotUseOf(x, step)
 		}
 		for _, p := range list {
 			switch {

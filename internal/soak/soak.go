@@ -35,8 +35,8 @@ func Size(little, all int) int {
 	return little
 }
 
-// Only ends a test, or a case of one, that only make soak runs, and reports why.
-func Only(t skips.TB, why string) {
+// SkipUnlessSoak ends a test, or a case of one, that only make soak runs, and reports why.
+func SkipUnlessSoak(t skips.TB, why string) {
 	if !Enabled() {
 		t.Helper()
 		skips.Soak(t, why)

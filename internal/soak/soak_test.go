@@ -34,7 +34,7 @@ func TestOnly(t *testing.T) {
 	for value, want := range map[string]fake{"": 1, "1": 0, soak.Long: 0} {
 		t.Setenv(soak.Variable, value)
 		var f fake
-		if soak.Only(&f, "it takes long"); f != want {
+		if soak.SkipUnlessSoak(&f, "it takes long"); f != want {
 			t.Errorf("%s=%q: %d skips, want %d", soak.Variable, value, f, want)
 		}
 	}

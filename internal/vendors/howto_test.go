@@ -45,7 +45,7 @@ func TestHowto(t *testing.T) {
 	for _, name := range []string{"go", "sh"} {
 		skips.Program(t, name)
 	}
-	soak.Only(t, "a plugin is built in a module of its own")
+	soak.SkipUnlessSoak(t, "a plugin is built in a module of its own")
 	bin, dir := programs(t), t.TempDir()
 	said, dir := follow(t, bin, dir, "plugin-howto.md")
 	for _, words := range []string{"correct  yes", "robust   yes", "2 sites, 4 procs, no faults", "as it must be"} {
@@ -63,7 +63,7 @@ func TestGuide(t *testing.T) {
 	for _, name := range []string{"go", "sh"} {
 		skips.Program(t, name)
 	}
-	soak.Only(t, "plugins in three languages are built and judged")
+	soak.SkipUnlessSoak(t, "plugins in three languages are built and judged")
 	for _, g := range All {
 		if !slices.Contains(goGuests, g.Name) { // C and Python: with what they need
 			built(t, g)

@@ -72,7 +72,7 @@ var sizeRow = regexp.MustCompile("(?m)^\\| `(go build.*)`.* \\| ([0-9.]+) \\|$")
 
 // The page says how large it is, within 3 %.
 func TestSizeOfAPlugin(t *testing.T) {
-	soak.Only(t, "a plugin is linked in three ways")
+	soak.SkipUnlessSoak(t, "a plugin is linked in three ways")
 	if runtime.GOARCH != "amd64" {
 		skips.NotRun(t, "figures for "+runtime.GOARCH, "run it on amd64")
 	}

@@ -41,10 +41,10 @@ func TestGuestsKeepTheContract(t *testing.T) {
 			path := built(t, g)
 			planes := []transports.DataPlane{transports.PlaneStream}
 			if slices.Contains(goGuests, g.Name) {
-				soak.Only(t, "make test has jobs with all of them, and the contract of those that do not use the SDK")
+				soak.SkipUnlessSoak(t, "make test has jobs with all of them, and the contract of those that do not use the SDK")
 			}
 			if g.Name == "c" {
-				soak.Only(t, "TestCIsCertified has all of the contract on all of its planes")
+				soak.SkipUnlessSoak(t, "TestCIsCertified has all of the contract on all of its planes")
 				planes = g.Planes
 			}
 			s := conformance.Subject{Path: path, NoMTLS: g.NoMTLS}
@@ -88,7 +88,7 @@ func goGuest(t *testing.T, name string) {
 		t.Run(strings.Join(args[:2], " "), func(t *testing.T) {
 			skips.Program(t, args[0])
 			if args[0] == "go" {
-				soak.Only(t, "it is a module of its own, which is built with all that it needs")
+				soak.SkipUnlessSoak(t, "it is a module of its own, which is built with all that it needs")
 			}
 			cmd := exec.Command(args[0], args[1:]...)
 			cmd.Dir = dir

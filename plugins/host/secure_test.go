@@ -26,7 +26,7 @@ func TestConformanceSecure(t *testing.T) {
 	} {
 		t.Run(c.name+"/"+string(c.plane), func(t *testing.T) {
 			if c.name == "quic" {
-				soak.Only(t, "make test has tcp by rings and streams, and quic in transports/quic")
+				soak.SkipUnlessSoak(t, "make test has tcp by rings and streams, and quic in transports/quic")
 			}
 			var sites [2]transports.Transport
 			for i, name := range []string{"alpha", "beta"} {

@@ -24,7 +24,7 @@ func TestSuite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "SmallWindow" {
-				soak.Only(t, "make test has the windows that it has by itself")
+				soak.SkipUnlessSoak(t, "make test has the windows that it has by itself")
 			}
 			alpha, beta := two(t, c.more)
 			if name == "Streams" {

@@ -25,7 +25,7 @@ func TestLAM(t *testing.T) {
 	if err != nil {
 		skips.NotRun(t, err.Error(), "make peers")
 	}
-	soak.Only(t, "make test has jobs with LAM in internal/peers, and the tester by ours")
+	soak.SkipUnlessSoak(t, "make test has jobs with LAM in internal/peers, and the tester by ours")
 	dir, err := os.MkdirTemp("", "impi-conform-")
 	if err != nil {
 		t.Fatal(err)

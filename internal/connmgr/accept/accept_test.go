@@ -39,7 +39,7 @@ func TestIdleConnectionsNeedNoThreads(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = l.Close() })
 		arrivals.Serve(&site.Listener{Listener: l, Transport: &routes.Transport{Name: "tcp"}})
-		for _, c := range loopback.Silent(t, many, l.Address()) {
+		for _, c := range loopback.ConnectSilently(t, many, l.Address()) {
 			go func() {
 				_, _ = io.Copy(io.Discard, c)
 				ended <- struct{}{}

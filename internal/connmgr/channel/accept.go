@@ -100,7 +100,7 @@ func (d *dancer) greet(l link.Link) {
 		}
 		return err
 	}, func() {
-		if err := d.c.Routes.JudgePlain(binary.BigEndian.Uint32(first[:])); err != nil {
+		if err := d.c.Routes.CheckPlainGreeting(binary.BigEndian.Uint32(first[:])); err != nil {
 			d.dance.Closed(conn, err)
 		} else {
 			d.dance.Input(conn, first[:])

@@ -88,5 +88,5 @@ func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) 
 func (m *Meetings) Counts() (ports, requests, pairs int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.node.Ports.Len(), m.node.Requesting(), m.node.Links.Pairs.Len()
+	return m.node.Ports.Len(), m.node.ProcsWithRequests(), m.node.Links.Pairs.Len()
 }

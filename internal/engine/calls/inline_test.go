@@ -17,7 +17,7 @@ func TestInlined(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"Begin", "BeginLate", "SinceNow", "(*MeasuredRecv).TryEnd", "(*MeasuredRecv).Counted", "(*Run).Count", "End"} {
+	for _, name := range []string{"Begin", "BeginUntimed", "SinceNow", "(*MeasuredRecv).TryEnd", "(*MeasuredRecv).Counted", "(*Run).Count", "End"} {
 		if !strings.Contains(string(out), ": can inline "+name+"\n") {
 			t.Errorf("%s is called", name)
 		}

@@ -195,17 +195,17 @@ func (m *Memory) idle(now int64, all bool) {
 	}
 }
 
-// late is what BeginLate returns instead of a time for a call that may be over at once: the clock
+// late is what BeginUntimed returns instead of a time for a call that may be over at once: the clock
 // has not been read.
 const late = -1
 
-// IsLate reports whether a call for which BeginLate has returned begun may be counted in a run.
-func IsLate(begun int64) bool { return begun == late }
+// IsUntimed reports whether a call for which BeginUntimed has returned begun may be counted in a run.
+func IsUntimed(begun int64) bool { return begun == late }
 
-// BeginLate is Begin for a call that mostly ends at once: while a message leaves another proc may
+// BeginUntimed is Begin for a call that mostly ends at once: while a message leaves another proc may
 // wait for it, so the clock is read only afterwards. The compiler inlines it, which TestInlined
 // checks: otherwise a function call would come before each message.
-func BeginLate() int64 {
+func BeginUntimed() int64 {
 	switch on.Load() {
 	case 0:
 		return 0
@@ -215,7 +215,7 @@ func BeginLate() int64 {
 	return now()
 }
 
-// SinceNow returns the begin time of a call that is not over at once, from the result of BeginLate.
+// SinceNow returns the begin time of a call that is not over at once, from the result of BeginUntimed.
 func SinceNow(begun int64) int64 {
 	if begun == late {
 		return now()
@@ -252,7 +252,7 @@ const (
 // Counted records that the run has counted the call.
 func (r *MeasuredRecv) Counted() { r.state, r.owner = counted, true }
 
-// Begin begins a call for which BeginLate has returned begun, and that was not counted. If owner is
+// Begin begins a call for which BeginUntimed has returned begun, and that was not counted. If owner is
 // set, the caller owns the run.
 func (r *MeasuredRecv) Begin(owner bool, begun int64, peer, tag int, size int64, comm uint64) {
 	*r = MeasuredRecv{begun, measured, owner}
@@ -277,7 +277,7 @@ func (r *MeasuredRecv) Waits() {
 }
 
 // TryEnd ends the call, unless it returns false: then End must record the rest. If the message came
-// soon another proc may wait for the program's next step, so TryEnd is inlined as BeginLate is.
+// soon another proc may wait for the program's next step, so TryEnd is inlined as BeginUntimed is.
 func (r *MeasuredRecv) TryEnd() bool {
 	if r.state == pending {
 		releaseCall(&mem.Burst.open)

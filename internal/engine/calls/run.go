@@ -49,7 +49,7 @@ type tally struct {
 	_     [5]uint32
 }
 
-// Count counts a call for which BeginLate has returned late, if it need not be timed. Where two
+// Count counts a call for which BeginUntimed has returned late, if it need not be timed. Where two
 // procs share the units of a core each instruction of Count costs time, so the compiler inlines it:
 // TestInlined.
 func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {

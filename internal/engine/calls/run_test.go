@@ -278,11 +278,11 @@ func BenchmarkPair(b *testing.B) {
 		if i++; i%(1<<14) == 0 {
 			mem.Traced.take(func(*Event) {})
 		}
-		if begun := BeginLate(); !IsLate(begun) || !run.Count(Sends, 1, 5, 8, 1) {
+		if begun := BeginUntimed(); !IsUntimed(begun) || !run.Count(Sends, 1, 5, 8, 1) {
 			EndSend(true, begun, 1, 5, 8, 1)
 		}
 		var r MeasuredRecv
-		if begun := BeginLate(); IsLate(begun) && run.Count(Receives, 1, 5, 8, 1) {
+		if begun := BeginUntimed(); IsUntimed(begun) && run.Count(Receives, 1, 5, 8, 1) {
 			r.Counted()
 		} else {
 			r.Begin(true, begun, 1, 5, 8, 1)

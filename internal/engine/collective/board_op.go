@@ -448,6 +448,6 @@ func takeSlot(c *proc.Comm) *proc.BoardMember {
 	if c.Process().FastPath != nil {
 		s.Started = &boardQueue{s: s} // C may start operations before Go does
 	}
-	s.MemberKnown()
+	s.ShareMember()
 	return s
 }

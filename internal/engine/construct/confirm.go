@@ -11,7 +11,7 @@ import (
 // x.All and x.Side are those of the first round, with the ID in x.All.
 func (x *agreement) next() bool {
 	if x.confirm == nil {
-		if !x.Wide || !Unconfirmed(&x.All, x.Side) {
+		if !x.Wide || !NeedsConfirmation(&x.All, x.Side) {
 			return false
 		}
 		x.first, x.firstSide = x.All, x.Side
@@ -24,9 +24,9 @@ func (x *agreement) next() bool {
 	return true
 }
 
-// Unconfirmed reports whether the members have agreed on a private context ID, which they have to
+// NeedsConfirmation reports whether the members have agreed on a private context ID, which they have to
 // confirm.
-func Unconfirmed(all *comm.Proposal, side uint32) bool {
+func NeedsConfirmation(all *comm.Proposal, side uint32) bool {
 	return all.Busy && all.Fault == 0 && inOneVoice(all.Flags|side) == nil
 }
 
@@ -53,7 +53,7 @@ func (x *agreement) heardAll() bool {
 
 // confirm is next after an assembly, for constructor number seq. The process is locked.
 func confirm(c *proc.Comm, seq uint32, v *AssemblyResult, fault error) error {
-	if !c.Wide() || fault != nil || !Unconfirmed(&v.Proposal, 0) {
+	if !c.Wide() || fault != nil || !NeedsConfirmation(&v.Proposal, 0) {
 		return fault
 	}
 	x := Agreement(c, seq)

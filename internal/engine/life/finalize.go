@@ -173,7 +173,7 @@ func finalizeProc(p *proc.Process) error {
 	if err := barrier(p); err != nil {
 		return err
 	}
-	p.Endpoints.PassBarrier()
+	p.Endpoints.BarrierPassed()
 	if err := p.ProgressUntil(p.Eng.Idle); err != nil {
 		return err
 	}

@@ -236,7 +236,7 @@ func (m *Meeting) agree() error {
 	x.Wait()
 	err := m.sizes(x.All, x.Err)
 	v := construct.AssemblyResult{Proposal: x.All.Combine(m.theirs.Proposal)}
-	if err == nil && construct.Unconfirmed(&v.Proposal, 0) {
+	if err == nil && construct.NeedsConfirmation(&v.Proposal, 0) {
 		err = m.confirm(&v)
 	}
 	m.Context, err = construct.Conclude(m.P, x.Mine, v, comm.InterContexts, nil, err)

@@ -20,7 +20,7 @@ func joinWorlds(c *proc.Comm, localLeader int, x *introduction, mine comm.Contex
 		m.remoteRoot = &otherLeader{construct.NewExchange(x.peer, construct.LeadersBase, x.tag), x.leader}
 	}
 	var err error
-	if construct.Unconfirmed(&v.Proposal, 0) {
+	if construct.NeedsConfirmation(&v.Proposal, 0) {
 		err = m.confirm(&v)
 	}
 	if m.Context, err = construct.Conclude(m.P, mine, v, comm.InterContexts, nil, err); err == nil {

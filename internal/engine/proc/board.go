@@ -106,8 +106,8 @@ type BoardMember struct {
 	pending bool           // nonblocking operations are under way
 }
 
-// MemberKnown records that Member is known, before it is used.
-func (s *BoardMember) MemberKnown() {
+// ShareMember gives Member the number of the last operation and shows it to C, before it is used.
+func (s *BoardMember) ShareMember() {
 	s.Member.Number.Store(s.C.state.Colls.number.Load())
 	if x := s.C.p.FastPath; x != nil {
 		x.share(s)

@@ -181,7 +181,7 @@ func (q *Endpoint) Due() bool {
 		return false
 	}
 	r := q.Resumable
-	return r == nil || !q.lent || r.CanReturn() || r.HasUnsent() || q.p.Eng.Fresh(q.ID)
+	return r == nil || !q.lent || r.CanReturn() || r.HasUnsent() || q.p.Eng.HasNewOutput(q.ID)
 }
 
 // write gives output to the link. The engine leaves it where it is until it is sent, so it may be
@@ -206,7 +206,7 @@ func (q *Endpoint) write(out [][]byte) (int, error) {
 func (q *Endpoint) writeResumable(out [][]byte, size int) (n int, err error) {
 	p := q.p
 	switch {
-	case !q.lent && size < lendResumable, !q.lent && q.awaited && size < lendBlocking, q.lender == nil, p.Eng.Packing(q.ID):
+	case !q.lent && size < lendResumable, !q.lent && q.awaited && size < lendBlocking, q.lender == nil, p.Eng.PacksPiecewise(q.ID):
 		if q.frames != nil {
 			n, err = q.frames.Send(out)
 		} else {
@@ -387,9 +387,9 @@ func (q *Endpoint) counted() (sent, received uint64, ok bool) {
 	return sent - q.before.sent, received - q.before.received, true
 }
 
-// Lose fails all requests that need q. A proc cannot continue without its agent, even in Finalize:
+// GiveUp fails all requests that need q. A proc cannot continue without its agent, even in Finalize:
 // the agent stays until the node has learned that the proc has finished.
-func (q *Endpoint) Lose(cause error) {
+func (q *Endpoint) GiveUp(cause error) {
 	p := q.p
 	if errors.Is(cause, native.ErrFailed) && LifeState(p.State.Load()) < quiet {
 		// The fault is not at the other end. The node would take what this proc says next for a
@@ -467,7 +467,7 @@ func (q *Endpoint) broke(cause error) {
 	at := LifeState(p.State.Load())
 	inOrder := at >= quiet || q.Peer == message.NoPeer && at == Finalizing
 	if p.Node.Control == nil || inOrder || errors.Is(cause, message.ErrProtocol) {
-		q.Lose(cause)
+		q.GiveUp(cause)
 		return
 	}
 	p.Endpoints.breaks = append(p.Endpoints.breaks, brokenLink{q, cause})
@@ -481,21 +481,21 @@ func (q *Endpoint) broke(cause error) {
 			q.tellLost(cause)
 		default:
 			p.Endpoints.breaks = slices.Delete(p.Endpoints.breaks, i, i+1)
-			q.Lose(cause)
+			q.GiveUp(cause)
 		}
 	})
 }
 
-// PassBarrier is called when the barrier of Finalize is passed: broken links are dropped at once
+// BarrierPassed is called when the barrier of Finalize is passed: broken links are dropped at once
 // then, since no proc needs anything any more.
-func (es *endpoints) PassBarrier() {
+func (es *endpoints) BarrierPassed() {
 	es.p.Lock()
 	defer es.p.Unlock()
 	es.p.State.Store(int32(quiet))
 	breaks := es.breaks
 	es.breaks = nil
 	for _, b := range breaks {
-		b.q.Lose(b.cause)
+		b.q.GiveUp(b.cause)
 	}
 	es.p.lifeChecks.clearSuspicions()
 }

@@ -74,8 +74,8 @@ func (h *Errhandler) Check() error {
 	return nil
 }
 
-// Held adds a reference of the program's and returns h.
-func (h *Errhandler) Held() *Errhandler {
+// AddReference adds a reference of the program's and returns h.
+func (h *Errhandler) AddReference() *Errhandler {
 	if h.action == CallUser {
 		h.holds.Add(1)
 	}
@@ -126,7 +126,7 @@ func (c *Comm) GetErrhandler() (*Errhandler, error) {
 	if err := c.Usable(); err != nil {
 		return nil, err
 	}
-	return c.state.Handler.Current().Held(), nil
+	return c.state.Handler.Current().AddReference(), nil
 }
 
 func (c *Comm) CallErrhandler(err error) error {

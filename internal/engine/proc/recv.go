@@ -19,7 +19,7 @@ const StreakMax = fastpath.ReceivesPerLook
 func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bool) (Status, error) {
 	begun, r := int64(0), calls.MeasuredRecv{}
 	if measured {
-		begun = calls.BeginLate()
+		begun = calls.BeginUntimed()
 	}
 	env, from, none, err := c.RecvEnvelope(src, tag)
 	if none || err != nil {
@@ -36,7 +36,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 	defer p.Unlock()
 	if begun != 0 {
 		run := p.Account.run
-		if run != nil && calls.IsLate(begun) && run.Count(calls.Receives, src, tag, len(b), ContextOf(c)) {
+		if run != nil && calls.IsUntimed(begun) && run.Count(calls.Receives, src, tag, len(b), ContextOf(c)) {
 			r.Counted()
 		} else {
 			r.Begin(run != nil, begun, src, tag, int64(len(b)), ContextOf(c))

@@ -12,7 +12,7 @@ import (
 func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, tag int, measured bool) error {
 	begun := int64(0)
 	if measured {
-		begun = calls.BeginLate()
+		begun = calls.BeginUntimed()
 	}
 	peer, none, err := c.PartnerOf(dst, tag)
 	if none || err != nil {
@@ -28,7 +28,7 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 		if begun == 0 {
 			return nil
 		}
-		if run := p.Account.run; run == nil || !calls.IsLate(begun) || !run.Count(calls.Sends, dst, tag, len(b), ContextOf(c)) {
+		if run := p.Account.run; run == nil || !calls.IsUntimed(begun) || !run.Count(calls.Sends, dst, tag, len(b), ContextOf(c)) {
 			endMeasuredSend(c, begun, run != nil, len(b), dst, tag)
 		}
 		return nil
@@ -42,7 +42,7 @@ func (c *Comm) SendElements(mode message.Mode, b []byte, k datatype.Kind, dst, t
 	return err
 }
 
-// endMeasuredSend ends the measurement of a send that began at a time of BeginLate and was not
+// endMeasuredSend ends the measurement of a send that began at a time of BeginUntimed and was not
 // counted. The process is locked if run is set.
 func endMeasuredSend(c *Comm, begun int64, run bool, size, dst, tag int) {
 	calls.EndSend(run, begun, dst, tag, int64(size), ContextOf(c))

@@ -32,7 +32,7 @@ func (w *Win) GetErrhandler() (*proc.Errhandler, error) {
 	if err := w.Check(); err != nil {
 		return nil, err
 	}
-	return w.handler.Current().Held(), nil
+	return w.handler.Current().AddReference(), nil
 }
 
 func (w *Win) CallErrhandler(err error) error {

@@ -168,10 +168,10 @@ func (s *server) accumulated(c *client, h *rma.Header, at *rma.Items, data []byt
 // refuse skips an operation that turns out to be invalid at the target. The origin gets the code at
 // once if it waits for data, otherwise with the next answer.
 func (s *server) refuse(c *client, h *rma.Header, code rma.Code) error {
-	if c.code == rma.Done && !h.Kind.Answered() {
+	if c.code == rma.Done && !h.Kind.HasAnswer() {
 		c.code = code
 	}
-	if h.Kind.Answered() {
+	if h.Kind.HasAnswer() {
 		s.reply(c, h.AnswerTag(), proc.Payload{Dtype: uint64(datatype.Byte)})
 	}
 	if h.Data == nil && h.Len > 0 {

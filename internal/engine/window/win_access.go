@@ -131,7 +131,7 @@ func unload(p *proc.Process, dst []byte, x *proc.Payload) int {
 }
 
 func (a *access) expect(peer message.Peer, h *rma.Header, in *proc.Buffer) {
-	if !h.Kind.Answered() {
+	if !h.Kind.HasAnswer() {
 		return
 	}
 	p := a.w.Process

@@ -112,10 +112,10 @@ type byPeer struct {
 	n  map[wire.ClientRank]int
 }
 
-// Admit reports whether another question of a site that came over a channel may be answered: each
+// AdmitQuestion reports whether another question of a site that came over a channel may be answered: each
 // site has mostAsked at a time, however many hosts it has. Over may be called more than once, and
 // does not block.
-func Admit(c *Control, of wire.ClientRank) (over func(), ok bool) {
+func AdmitQuestion(c *Control, of wire.ClientRank) (over func(), ok bool) {
 	p := &c.byPeer
 	p.mu.Lock()
 	defer p.mu.Unlock()

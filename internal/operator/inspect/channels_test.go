@@ -149,22 +149,22 @@ func TestAdmit(t *testing.T) {
 	var over func()
 	for range mostAsked {
 		var ok bool
-		if over, ok = Admit(c, 1); !ok {
+		if over, ok = AdmitQuestion(c, 1); !ok {
 			t.Fatal("not admitted")
 		}
 	}
-	if _, ok := Admit(c, 1); ok {
+	if _, ok := AdmitQuestion(c, 1); ok {
 		t.Error("one more is admitted")
 	}
-	if _, ok := Admit(c, 2); !ok {
+	if _, ok := AdmitQuestion(c, 2); !ok {
 		t.Error("another site is not admitted")
 	}
 	over()
 	over()
-	if _, ok := Admit(c, 1); !ok {
+	if _, ok := AdmitQuestion(c, 1); !ok {
 		t.Error("none is admitted when one is over")
 	}
-	if _, ok := Admit(c, 1); ok {
+	if _, ok := AdmitQuestion(c, 1); ok {
 		t.Error("one that is over counts twice")
 	}
 }

@@ -64,10 +64,10 @@ func (l *finalAnswers) all(gone func(client int, hasAsked bool) bool) bool {
 	return true
 }
 
-// QuestionsOver reports whether no site will ask this node any more: each site that writes a report
+// NoMoreQuestions reports whether no site will ask this node any more: each site that writes a report
 // has the final figures of this node's site, or asks another host, as the site's first proc is
 // there, or is gone.
-func QuestionsOver(c *Control, gone func(client int, hasAsked bool) bool) bool {
+func NoMoreQuestions(c *Control, gone func(client int, hasAsked bool) bool) bool {
 	w := c.Site.Routes.World
 	return c.Procs.OfRank(w.Clients[w.Self].FirstProc) == nil || c.last.all(gone)
 }

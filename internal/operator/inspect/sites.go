@@ -295,7 +295,7 @@ func (c *Control) firstProcs(x *startup.ClientInfo) (ranks []wire.WorldRank) {
 
 func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Request) (a links.Answer, err error) {
 	x := direct.Pair{Local: c.Procs.All()[0].Rank(), Peer: peer}
-	err = errNoCandidate(routes.DrainedCandidates(c.Site.Routes, x.Local, x.Peer))
+	err = errNotAsked(routes.DrainedCandidates(c.Site.Routes, x.Local, x.Peer))
 	for _, w := range c.Direct.Candidates(x) {
 		a, err = c.askBy(ctx, &dynamic.Hello{Src: x.Local, Dst: x.Peer, Status: true}, w, r)
 		if err == nil || ctx.Err() != nil {
@@ -305,9 +305,9 @@ func (c *Control) askNode(ctx context.Context, peer wire.WorldRank, r links.Requ
 	return a, err
 }
 
-// errNoCandidate says why another site cannot be asked over a link. drained are the drained
+// errNotAsked says why another site cannot be asked over a link. drained are the drained
 // transports that lead there, if any.
-func errNoCandidate(drained []string) error {
+func errNotAsked(drained []string) error {
 	if len(drained) > 0 {
 		return fmt.Errorf("%w: only a transport leads there that is drained here, %s (impi-node undrain ends that)", links.ErrNotAsked, strings.Join(drained, ", "))
 	}

@@ -218,7 +218,7 @@ func (r *Recorder) AskLastTime(ctx context.Context) {
 		})
 	}
 	wg.Wait()
-	until(func() bool { return inspect.QuestionsOver(r.control, r.gone) }, func() {})
+	until(func() bool { return inspect.NoMoreQuestions(r.control, r.gone) }, func() {})
 }
 
 func (r *Recorder) stop() {

@@ -126,13 +126,13 @@ func (c *nameClient) carryOut(e *names.PendingRequest, ask func(again bool) bool
 			e.Connected()
 		case names.Renew:
 			c.a.Counts.Renamed++
-			if c.state.Published.Answered(step.Request, c.publish(step.Request)) {
+			if c.state.Published.TakeAnswer(step.Request, c.publish(step.Request)) {
 				c.a.Counts.Lost++
 			}
-			e.Answered()
+			e.TakeAnswer()
 		case names.Ask:
 			if ask(step.Resent) {
-				e.Answered()
+				e.TakeAnswer()
 			} else {
 				e.Unanswered(false)
 			}
@@ -147,7 +147,7 @@ func (c *nameClient) ask(kind wireup.Kind, n names.Name, port string, again, hea
 		r := c.state.Request(n, port, again)
 		err := c.publish(r)
 		if heard {
-			c.state.Published.Answered(r, err)
+			c.state.Published.TakeAnswer(r, err)
 		}
 		return "", err
 	case wireup.KindUnpublish:

@@ -250,7 +250,7 @@ func (a *Worlds) Left() (r Remains) {
 			for _, h := range s.hosts {
 				if n := h.meets; n != nil {
 					r.Ports += n.Ports.Len()
-					r.Requests += n.Requesting()
+					r.Requests += n.ProcsWithRequests()
 					r.Pairs += n.Links.Pairs.Len()
 				}
 			}

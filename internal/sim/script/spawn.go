@@ -64,19 +64,19 @@ func (p *Program) spawnsAgain(proc int) bool {
 	return false
 }
 
-// SlotHold tells whether a world has its procs' slots when another one is spawned.
-type SlotHold uint8
+// SlotUse tells whether a world has its procs' slots when another one is spawned.
+type SlotUse uint8
 
 // The answers.
 const (
-	MayHold SlotHold = iota // it depends on timing
+	MayHold SlotUse = iota // it depends on timing
 	Holds
 	Ends // it has them, or is about to give them back
 )
 
-// SlotHoldOf returns the Hold of the world of spawn s when another one, step i, is spawned. Spawns
+// SlotUseOf returns the Hold of the world of spawn s when another one, step i, is spawned. Spawns
 // of different roots may come in any order.
-func (p *Program) SlotHoldOf(s Spawn, i int) SlotHold {
+func (p *Program) SlotUseOf(s Spawn, i int) SlotUse {
 	by := p.Steps[i].(Spawn)
 	if by.Root != s.Root || s.World == "" {
 		return MayHold

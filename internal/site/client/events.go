@@ -13,19 +13,19 @@ import (
 )
 
 type hostReport struct {
-	Text   string            `json:"text"`
-	Status int               `json:"status"`
-	Remote bool              `json:"remote,omitempty"`
-	Early  bool              `json:"early,omitempty"`
-	Weight ending.Precedence `json:"weight"`
-	Ago    time.Duration     `json:"ago,omitempty"` // since the proc ended
-	Proc   int               `json:"proc,omitempty"`
-	Late   bool              `json:"late,omitempty"` // after its Finalize
+	Text       string            `json:"text"`
+	Status     int               `json:"status"`
+	Remote     bool              `json:"remote,omitempty"`
+	Early      bool              `json:"early,omitempty"`
+	Precedence ending.Precedence `json:"weight"`
+	Ago        time.Duration     `json:"ago,omitempty"` // since the proc ended
+	Proc       int               `json:"proc,omitempty"`
+	Late       bool              `json:"late,omitempty"` // after its Finalize
 }
 
 // reportOf encodes a failure for other hosts, with its age at the time now.
 func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
-	r := hostReport{Text: f.Text, Status: f.Status, Remote: f.Remote, Early: f.Early, Weight: f.Precedence, Proc: f.Proc, Late: late}
+	r := hostReport{Text: f.Text, Status: f.Status, Remote: f.Remote, Early: f.Early, Precedence: f.Precedence, Proc: f.Proc, Late: late}
 	if !f.At.IsZero() {
 		r.Ago = max(now.Sub(f.At), 1)
 	}
@@ -36,7 +36,7 @@ func reportOf(f *ending.Failure, late bool, now time.Time) []byte {
 // failure makes a failure of a report. The report says how long ago the proc ended, not when, since
 // the clocks of two hosts differ.
 func (r *hostReport) failure(now time.Time) *ending.Failure {
-	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Precedence: r.Weight, Proc: r.Proc}
+	f := &ending.Failure{Text: r.Text, Status: r.Status, Remote: r.Remote, Early: r.Early, Precedence: r.Precedence, Proc: r.Proc}
 	if r.Ago > 0 {
 		f.At = now.Add(-r.Ago)
 	}

@@ -36,7 +36,7 @@ func load(t *testing.T) []faults.Fault {
 // TestQuick does with a few faults what make conform-mutants does with all.
 func TestQuick(t *testing.T) {
 	skips.Short(t)
-	soak.Only(t, "the product is built for each fault")
+	soak.SkipUnlessSoak(t, "the product is built for each fault")
 	status, out, report := run(t, load(t), "-only", quick, "-j", "2")
 	want := strings.Count(quick, "|") + 1
 	if n := strings.Count(report, ": noticed by "); status != mutant.Caught || n != want {
@@ -47,7 +47,7 @@ func TestQuick(t *testing.T) {
 // A fault that the case named for it cannot see is told, with the case.
 func TestNotNoticed(t *testing.T) {
 	skips.Short(t)
-	soak.Only(t, "the product is built for each fault")
+	soak.SkipUnlessSoak(t, "the product is built for each fault")
 	all := load(t)
 	i := slices.IndexFunc(all, func(f faults.Fault) bool { return f.Name == "cancel-oldest" })
 	all[i].Cases = []string{"IMPI-3-SHORT-01", "IMPI-3-CANCEL-05"}
