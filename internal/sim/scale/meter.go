@@ -105,7 +105,7 @@ func (m *meter) Begin(j *startup.Job) {
 func (m *meter) Link(_ *kernel.Link, ends [2]job.Endpoint) kernel.Watcher {
 	switch {
 	case ends[0].Kind == job.AtClient:
-		return &serverWatch{m}
+		return &serverWatch{m: m}
 	case ends[0].Kind == job.AtAgent && ends[1].Kind == job.AtAgent:
 		return &channelWatch{m: m, ends: ends}
 	case ends[0].Kind == job.AtProc && ends[1].Kind == job.AtAgent:

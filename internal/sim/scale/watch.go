@@ -7,7 +7,19 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
-type serverWatch struct{ m *meter }
+// sentOnly is what watches have that count what is sent and nothing else.
+type sentOnly struct{}
+
+// Received does nothing.
+func (sentOnly) Received(*kernel.End, int) {}
+
+// Ended does nothing.
+func (sentOnly) Ended(*kernel.End) {}
+
+type serverWatch struct {
+	sentOnly
+	m *meter
+}
 
 // Sent counts the bytes that the server sends.
 func (w *serverWatch) Sent(from *kernel.End, data []byte) {
@@ -16,13 +28,8 @@ func (w *serverWatch) Sent(from *kernel.End, data []byte) {
 	}
 }
 
-// Received does nothing.
-func (w *serverWatch) Received(*kernel.End, int) {}
-
-// Ended does nothing.
-func (w *serverWatch) Ended(*kernel.End) {}
-
 type channelWatch struct {
+	sentOnly
 	m    *meter
 	ends [2]job.Endpoint
 	dirs [2]direction
@@ -80,13 +87,8 @@ func (d *direction) packets(data []byte) (n int) {
 	return n
 }
 
-// Received does nothing.
-func (w *channelWatch) Received(*kernel.End, int) {}
-
-// Ended does nothing.
-func (w *channelWatch) Ended(*kernel.End) {}
-
 type procWatch struct {
+	sentOnly
 	m    *meter
 	rank int
 	proc int // its end of the link
@@ -102,9 +104,3 @@ func (w *procWatch) Sent(from *kernel.End, data []byte) {
 	}
 	w.m.got[w.rank] += len(data)
 }
-
-// Received does nothing.
-func (w *procWatch) Received(*kernel.End, int) {}
-
-// Ended does nothing.
-func (w *procWatch) Ended(*kernel.End) {}
