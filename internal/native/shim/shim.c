@@ -1,7 +1,9 @@
 /* Compiled by the mpicc of a site's own MPI: what shim.h promises, by that MPI. It needs MPI-3.
  * Our library calls it by one thread at a time. */
+#define _GNU_SOURCE /* dladdr */
 #include "shim.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -196,6 +198,34 @@ static int init(int threads, int *provided, int *rank, int *size)
 	return 0;
 }
 
+#ifndef OPEN_MPI
+/* MPICH from 4.1 on tells the launcher that it is finalized in a handler of exit, and Hydra kills
+ * the procs of a job if one of them ends without having told. A program in Go ends without the
+ * handlers of C, so finalize runs those of that MPI's library. They are those that are registered
+ * with its handle, which is seen here: RTLD_DEEPBIND has the library find this function first. */
+static void *library;
+
+int __cxa_atexit(void (*f)(void *), void *arg, void *handle)
+{
+	Dl_info here, mpi;
+	int (*next)(void (*)(void *), void *, void *);
+	*(void **)&next = dlsym(RTLD_NEXT, "__cxa_atexit");
+	if (handle && dladdr(*(void **)&f, &here) && dladdr((void *)(uintptr_t)MPI_Finalize, &mpi) && here.dli_fbase == mpi.dli_fbase)
+		library = handle;
+	return next ? next(f, arg, handle) : -1;
+}
+
+void __cxa_finalize(void *handle);
+
+static void run_exit_handlers(void)
+{
+	if (library)
+		__cxa_finalize(library); /* each runs once, so exit does not run them again */
+}
+#else
+static void run_exit_handlers(void) {}
+#endif
+
 static int finalize(void)
 {
 	/* Communicators that are left go with the library: to free them takes their members, in one
@@ -204,7 +234,9 @@ static int finalize(void)
 	MPI_Comm_free(&makers);
 	MPI_Comm_free(&shorts);
 	MPI_Comm_free(&longs);
-	return result(MPI_Finalize());
+	int error = result(MPI_Finalize());
+	run_exit_handlers();
+	return error;
 }
 
 /* Open MPI gives this request for a send that is done at once: it need not be tested. */
