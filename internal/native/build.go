@@ -61,7 +61,7 @@ const probe = `#include <mpi.h>
 #elif MPI_VERSION >= 3
 "impi-vendor" "MPI" ""
 #endif
-#ifdef MPI_ABI_VERSION
+#if defined(MPI_ABI_VERSION) && MPI_ABI_VERSION > 0 /* MPI-5.0, chapter 20: -1 if it has another ABI */
 "impi-abi"
 #endif
 `

@@ -67,19 +67,25 @@ func TestBuildFails(t *testing.T) {
 // which are numbers and some texts.
 func TestReadProbe(t *testing.T) {
 	skips.Programs(t, "cc")
-	for want, header := range map[Info]string{
-		{"Open MPI", "5.0.3"}:       "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3\n#define MPI_VERSION 3\n",
-		{"MPICH", "4.0.2"}:          "#define MPICH_VERSION \"4.0.2\"\n#define MPI_VERSION 4\n",
-		{"Intel MPI", "2021.9.0"}:   "#define I_MPI_VERSION \"2021.9.0\"\n#define I_MPI_NUMVERSION 20210900300\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n",
-		{"MVAPICH", "2.3.7"}:        "#define MVAPICH2_VERSION \"2.3.7\"\n#define MPICH_VERSION \"3.2.1\"\n#define MPI_VERSION 3\n",
-		{"MVAPICH", "3.0"}:          "#define MVAPICH_VERSION \"3.0\"\n#define MPICH_VERSION \"3.4.3\"\n#define MPI_VERSION 3\n",
-		{"Cray MPICH", "8.1.27.26"}: "#define CRAY_MPICH_VERSION 8.1.27.26\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n",
-		{"Cray MPICH", "9.0.1"}:     "#define CRAY_MPICH_VERSION \"9.0.1\"\n#define MPICH_VERSION \"4.1\"\n#define MPI_VERSION 4\n",
-		{"MPI", ""}:                 "#define MPI_VERSION 3\n",
-		{}:                          "#define MPI_VERSION 2\n",
+	for _, v := range []struct {
+		want   Info
+		good   bool
+		header string
+	}{
+		{Info{"Open MPI", "5.0.3"}, true, "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 3\n#define MPI_VERSION 3\n"},
+		{Info{"MPICH", "4.0.2"}, true, "#define MPICH_VERSION \"4.0.2\"\n#define MPI_VERSION 4\n"},
+		{Info{"Intel MPI", "2021.9.0"}, true, "#define I_MPI_VERSION \"2021.9.0\"\n#define I_MPI_NUMVERSION 20210900300\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n"},
+		{Info{"MVAPICH", "2.3.7"}, true, "#define MVAPICH2_VERSION \"2.3.7\"\n#define MPICH_VERSION \"3.2.1\"\n#define MPI_VERSION 3\n"},
+		{Info{"MVAPICH", "3.0"}, true, "#define MVAPICH_VERSION \"3.0\"\n#define MPICH_VERSION \"3.4.3\"\n#define MPI_VERSION 3\n"},
+		{Info{"Cray MPICH", "8.1.27.26"}, true, "#define CRAY_MPICH_VERSION 8.1.27.26\n#define MPICH_VERSION \"3.4a2\"\n#define MPI_VERSION 3\n"},
+		{Info{"Cray MPICH", "9.0.1"}, true, "#define CRAY_MPICH_VERSION \"9.0.1\"\n#define MPICH_VERSION \"4.1\"\n#define MPI_VERSION 4\n"},
+		{Info{"MPI", ""}, true, "#define MPI_VERSION 3\n"},
+		{Info{"Open MPI", "6.0.0"}, true, "#define OMPI_MAJOR_VERSION 6\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 0\n#define MPI_VERSION 5\n#define MPI_ABI_VERSION -1\n"},
+		{Info{}, false, "#define MPI_VERSION 5\n#define MPI_ABI_VERSION 1\n"},
+		{Info{}, false, "#define MPI_VERSION 2\n"},
 	} {
 		dir := t.TempDir()
-		for name, text := range map[string]string{"mpi.h": header, "probe.c": probe} {
+		for name, text := range map[string]string{"mpi.h": v.header, "probe.c": probe} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -89,8 +95,8 @@ func TestReadProbe(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := readProbe("mpicc", string(seen))
-		if got != want || (err != nil) != (want == Info{}) {
-			t.Errorf("%+v, %v, want %+v of\n%s", got, err, want, seen)
+		if got != v.want || (err == nil) != v.good {
+			t.Errorf("%+v, %v, want %+v of\n%s", got, err, v.want, seen)
 		}
 	}
 }

@@ -18,13 +18,31 @@ var ErrImpossible = errors.New("not possible here")
 
 const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// sourcePackages makes an entry for the source packages of a release, at the place that this
-// machine has its binary packages from.
-func sourcePackages(ctx context.Context, release string) (string, error) {
+// Mirror returns where this machine has the binary packages of its release of Debian from, which has
+// other releases, too.
+func Mirror(ctx context.Context) (string, error) {
+	release, err := codename("/etc/os-release")
+	if err != nil {
+		return "", err
+	}
+	return mirror(ctx, release)
+}
+
+func mirror(ctx context.Context, release string) (string, error) {
 	out, err := exec.CommandContext(ctx, "apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)", "Identifier: Packages", "Release: "+release, "Component: main").Output()
 	uri, _, _ := strings.Cut(string(out), "\n")
 	if err != nil || uri == "" {
 		return "", fmt.Errorf("%w: no package source of this machine has main of %s", errors.Join(ErrImpossible, err), release)
+	}
+	return uri, nil
+}
+
+// sourcePackages makes an entry for the source packages of a release, at the place that this
+// machine has its binary packages from.
+func sourcePackages(ctx context.Context, release string) (string, error) {
+	uri, err := mirror(ctx, release)
+	if err != nil {
+		return "", err
 	}
 	text := fmt.Sprintf("Types: deb-src\nURIs: %s\nSuites: %s\nComponents: main\n", uri, release)
 	if _, err := os.Stat(keyring); err == nil {
