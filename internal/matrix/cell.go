@@ -28,6 +28,9 @@ const (
 	DirectMachines = "direct, 2 x 3 machines"
 	AgentsMachines = "agents, 2 x 3 machines"
 
+	// On sites of one machine each, which are far from each other, by lines that lose packets.
+	DirectWide = "direct, wide area"
+
 	NoFault      = "none"
 	PluginKilled = "plugin killed"
 	LinkCut      = "link cut"
@@ -35,7 +38,7 @@ const (
 
 // Modes, Programs and Faults are the axes beside transports and planes.
 var (
-	Modes    = []string{Direct, Agents, DirectMachines, AgentsMachines}
+	Modes    = []string{Direct, Agents, DirectMachines, AgentsMachines, DirectWide}
 	Programs = []string{"ring", "heat2d", "wordcount", "collectives", "large"}
 	Faults   = []string{NoFault, PluginKilled, LinkCut}
 )
@@ -78,9 +81,10 @@ type Transport struct {
 
 // has reports whether there are cells with a plane in a mode. On several machines there are those
 // of transports that leave a machine, by their first plane and by rings: whether bytes pass through
-// the plugin matters there, and how does not. A transport that stays on the machine has its first
-// plane there, for the links between procs of one machine. It has no channels there: these are
-// between hosts, and each machine is one.
+// the plugin matters there, and how does not. Over a wide area there are rings alone, as a link of TCP
+// is several connections there. A transport that stays on the machine has its first plane on several
+// ones, for the links between procs of one machine. It has no channels there: these are between hosts,
+// and each machine is one.
 func (t Transport) has(plane, mode string) bool {
 	switch {
 	case t.Natives != nil:
@@ -89,6 +93,8 @@ func (t Transport) has(plane, mode string) bool {
 		return true
 	case t.Machine:
 		return mode == DirectMachines && plane == t.Planes[0]
+	case mode == DirectWide:
+		return plane == string(transports.PlaneRing)
 	}
 	return plane == t.Planes[0] || plane == string(transports.PlaneRing)
 }
@@ -120,6 +126,8 @@ func Select(all []Transport, quick bool) []Cell {
 // telling reports whether the cell is in a quick run.
 func (c Cell) telling(t Transport) bool {
 	switch {
+	case c.Mode == DirectWide:
+		return (t.Name == "tcp" || t.Name == "quic") && c.Program == "collectives"
 	case c.onMachines():
 		return t.Name == "tcp" && c.Plane == t.Planes[0] && c.Program == "collectives"
 	case c.Mode == Agents:

@@ -32,11 +32,10 @@ type Runner struct {
 
 var jobFile = template.Must(template.New("job").Funcs(template.FuncMap{
 	"add":    func(a, b int) int { return a + b },
-	"mul":    func(a, b int) int { return a * b },
 	"inside": func(block, site string) string { return strings.ReplaceAll(block, "SITE", site) },
 	"list":   func(names []string) string { return `["` + strings.Join(names, `", "`) + `"]` },
-}).Parse(`{{if .Apart}}job {
-  embedded_server { listen = "10.77.0.1:{{.Server}}" }
+}).Parse(`{{if .Hosts}}job {
+  embedded_server { listen = "{{.Server}}" }
   auth "key" { file = "job.key" }
 }
 {{else}}job { embedded_server {} }
@@ -53,7 +52,7 @@ route "*" {
 {{end}}}
 {{range $i, $site := .Sites}}site "{{$site}}" {
   client = {{$i}}
-{{if $.Apart}}  hosts = "10.77.0.[{{add (mul $i 3) 1}}-{{mul (add $i 1) 3}}]"
+{{if $.Hosts}}  hosts = "{{index $.Hosts $i}}"
   procs = {{$.Procs}}
 {{else}}  host { address = "127.0.0.{{add $i 2}}"  procs = {{$.Procs}} }
 {{end}}{{if $.Block}}  transport "{{$.Transport}}" { {{inside $.Block $site}} }
@@ -112,7 +111,7 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	node, args := filepath.Join(r.Bin, "impi-node"), []string{"-log-level", "debug", "-config", file}
 	cmd := exec.CommandContext(ctx, node, args...)
 	if c.onMachines() {
-		m, err := newMachines()
+		m, err := newMachines(c)
 		if err != nil {
 			return err
 		}
@@ -157,7 +156,7 @@ func (r *Runner) write(dir string, c Cell, t Transport, length int) (string, err
 		"Command": r.command(c, dir, length), "Dir": r.Repository,
 		"Transport": t.ConfigName, "Block": strings.ReplaceAll(t.Block, "DIR", r.Temp), "Sites": sites,
 		"Prefer": slices.Compact(prefer), "Planes": slices.Compact(planes), "Procs": procsPerMachine,
-		"Direct": !c.byAgents(), "Resume": c.breaks(), "Apart": c.onMachines(), "Server": serverPort, "Natives": t.Natives,
+		"Direct": !c.byAgents(), "Resume": c.breaks(), "Hosts": c.hosts(), "Server": fmt.Sprint(c.serverHost(), ":", serverPort), "Natives": t.Natives,
 	})
 	if err == nil && c.onMachines() {
 		err = os.WriteFile(filepath.Join(dir, "job.key"), []byte("4242\n"), 0o600)
@@ -182,7 +181,10 @@ var workloads = map[string]workload{
 }
 
 func (w workload) amount(c Cell, length int) int {
-	if c.onMachines() {
+	switch {
+	case c.Mode == DirectWide && c.Program != "wordcount": // each step takes a round trip or two
+		w.whole, w.broken, w.unbroken = w.whole/20, w.broken/20, w.unbroken/20
+	case c.onMachines():
 		// Three times as many procs wait for each other, and on each machine two procs behave as if
 		// they had all cores.
 		w.whole = max(1, w.whole/5)

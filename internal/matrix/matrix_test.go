@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/internal/wan/tun"
 )
 
 func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
@@ -31,8 +32,8 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 		}
 	}
 	// On several machines: tcp by fd and ring, tcp+tls, quic, websocket, python; unix and shm without
-	// agents.
-	want := (6*2 + 2) * len(Programs) * len(Faults)
+	// agents. Over a wide area: those that leave a machine and have rings.
+	want := (6*2 + 2 + 4) * len(Programs) * len(Faults)
 	for _, x := range all {
 		if x.Natives != nil {
 			want += len(Programs) * len(Faults)
@@ -105,6 +106,35 @@ func TestQuickMatrix(t *testing.T) {
 	wg.Wait()
 	if ran.Load() < 20 {
 		t.Errorf("only %d cells ran", ran.Load())
+	}
+}
+
+// TestWideArea runs jobs over lines that are long, lose packets and are down from time to time, by
+// tcp and by quic, whose links are cut meanwhile.
+func TestWideArea(t *testing.T) {
+	skips.Short(t)
+	bin := t.TempDir()
+	build(t, bin)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Runner{Bin: bin, Repository: root, Temp: t.TempDir(), Limit: 10 * time.Minute, Transports: Known(root)}
+	if err := r.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []Cell{
+		{"tcp", "ring", DirectWide, "collectives", NoFault},
+		{"quic", "ring", DirectWide, "ring", LinkCut},
+	} {
+		t.Run(c.Transport, func(t *testing.T) {
+			switch res := r.Run(t.Context(), c); {
+			case strings.Contains(res.Reason, noMachines):
+				skips.NotRun(t, res.Reason, tun.Remedy)
+			case res.Verdict != OK:
+				t.Errorf("%s: %s", res.Verdict, res.Reason)
+			}
+		})
 	}
 }
 

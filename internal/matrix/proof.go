@@ -68,7 +68,7 @@ func (c Cell) used(made [][]string, t Transport) error {
 			return fmt.Errorf("%w: the link of %s and %s is %s by %s", errUnproven, m[1], m[2], m[3], m[4])
 		}
 	}
-	if c.Mode == DirectMachines && seen != [2]bool{true, true} {
+	if c.onMachines() && !c.byAgents() && seen != [2]bool{true, true} {
 		return fmt.Errorf("%w: there are no links within machines, or none between them", errUnproven)
 	}
 	return nil

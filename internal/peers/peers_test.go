@@ -146,6 +146,9 @@ func succeed(t *testing.T, j *Job, tests ...string) {
 			if j.First != "" && strings.Contains(line, "no start at a server of the list") {
 				continue // which is down
 			}
+			if strings.Contains(line, "impi-node: waiting for ") {
+				continue // which a slow machine makes a warning
+			}
 			lower := strings.ToLower(line)
 			if (strings.Contains(lower, "warn") || strings.Contains(lower, "error")) && !strings.HasPrefix(line, lamWarnsOfNone) {
 				t.Errorf("%s: %s", party, line)

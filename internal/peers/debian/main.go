@@ -47,17 +47,21 @@ func main() {
 		os.Exit(1)
 	}
 	set := flag.NewFlagSet("debian", flag.ContinueOnError)
-	set.Usage = func() { fmt.Fprint(os.Stderr, help) }
+	set.Usage = func() {}
 	release := set.String("release", "trixie", "")
 	more := set.String("packages", "", "")
 	switch err := set.Parse(os.Args[1:]); {
 	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(help)
 		return
 	case err != nil:
-		os.Exit(2)
-	case set.NArg() == 0, !releases.MatchString(*release), *more != "" && !packages.MatchString(*more):
-		set.Usage()
-		os.Exit(2)
+		os.Exit(2) // the set has said why
+	case set.NArg() == 0:
+		wrong("which command is to run there?")
+	case !releases.MatchString(*release):
+		wrong("-release %q: a name such as trixie is wanted", *release)
+	case *more != "" && !packages.MatchString(*more):
+		wrong("-packages %q: names of packages are wanted, with commas between", *more)
 	}
 	names := strings.Split(usual, ",")
 	if *more != "" {
@@ -74,6 +78,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "debian:", err)
 		os.Exit(1)
 	}
+}
+
+func wrong(format string, a ...any) {
+	fmt.Fprintf(os.Stderr, "debian: "+format+"; -help says more\n", a...)
+	os.Exit(2)
 }
 
 func run(ctx context.Context, release string, names, command []string) error {
