@@ -101,7 +101,7 @@ library: ## build lib/libmpi_abi.so.1 for C and Fortran programs, which takes a 
 # Programs that get man pages, and all but the compilers completions; impi-node's commands have pages of their own.
 DOCUMENTED := impi-node impi-server impi-bench impi-conform impi-sim impiexec impicc impicxx impifort
 
-install: $(if $(BUILT),,build) ## install programs, library, headers, man pages, docs and systemd's units under PREFIX=/usr/local
+install: $(if $(BUILT),,build) ## install programs, library, headers, man pages, docs, SBOM and systemd's units under PREFIX=/usr/local
 	@for d in bin lib/pkgconfig lib/systemd/system include share/impi share/doc/impi; do mkdir -p $(DESTDIR)$(PREFIX)/$$d; done
 	cp -P --remove-destination $(BIN)/impi-* $(BIN)/impicc $(BIN)/impicxx $(BIN)/impifort $(BIN)/impiexec $(BIN)/mpicc_abi $(BIN)/mpicxx_abi $(DESTDIR)$(PREFIX)/bin/
 	cp include/mpi.h include/mpi_generated.h include/mpi-ext.h include/mpif.h include/mpi.F90 include/mpi_f08.F90 $(DESTDIR)$(PREFIX)/include/
@@ -117,7 +117,9 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 	find plugins/sdk -type f ! -path '*/testdata/*' ! -name '*_test.go' -exec cp --parents {} $(DESTDIR)$(PREFIX)/share/impi/sdk/ \;
 	cp examples/plugins/python/src/*.py $(DESTDIR)$(PREFIX)/share/impi/sdk/examples/plugins/python/src/
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
-	if test -e out/impi.cdx.json; then cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
+	@if command -v $(firstword $(GO)) >/dev/null 2>&1; then set -x; $(SBOM) -output $(DESTDIR)$(PREFIX)/share/doc/impi/impi.cdx.json .; \
+	elif test -e out/impi.cdx.json; then set -x; cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; \
+	else echo "there is no Go: the list of modules is not installed; make sbom makes it, where there is"; fi
 
 # Where make package puts packages, and what is in them.
 PACKAGES ?= out/packages
@@ -144,7 +146,6 @@ stage:
 	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(STAGE)) PREFIX=/opt/impi
 	@mkdir -p $(STAGE)/usr/lib; mv $(STAGE)/opt/impi/lib/systemd $(STAGE)/opt/impi/lib/sysusers.d $(STAGE)/usr/lib/
 	@mv $(STAGE)/opt/impi/share/impi/names.env $(STAGE)/
-	$(SBOM) -output $(STAGE)/opt/impi/share/doc/impi/impi.cdx.json .
 	@find $(STAGE)/opt/impi -type f \( -path '*/bin/*' -o -name '*.so.*' \) -exec strip --strip-unneeded {} +
 
 pack:

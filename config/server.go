@@ -260,6 +260,7 @@ func (b *builder) ports() {
 		}
 		s.Ports.First = uint16(min(int(s.Ports.First)+given, int(s.Ports.Last)))
 	}
+	checkTransportRanges(b)
 }
 
 // checkRanges reports ports that the file names although they are in a range, so that something
@@ -267,34 +268,118 @@ func (b *builder) ports() {
 // address.
 func (b *builder) checkRanges() {
 	ours := b.ours()
+	said := make(map[Pos]bool)
 	for i, s := range ours {
 		if s.Ports.IsZero() {
 			continue
 		}
-		outside := func(at Pos, port uint16, what string) {
-			if s.Ports.Has(port) {
-				b.fault(at, what+" has port "+itoa(int(port))+" of ports = "+quote(s.Ports.String())+", which something else may have taken by then",
-					"write one outside of the range; 0, or no port at all, takes one of the range")
+		for _, n := range portsOfItsHosts(s) {
+			if s.Ports.Has(n.port) && !said[n.pos] {
+				said[n.pos] = true
+				b.fault(n.pos, n.what+" has port "+itoa(int(n.port))+" of ports = "+quote(s.Ports.String())+", which something else may have taken by then",
+					"write one outside of the range; "+n.other)
 			}
-		}
-		if s.Server.Embedded {
-			outside(s.Server.Pos, s.Server.Address.Port(), embeddedServer)
-		}
-		outside(s.block.at("head"), s.Head.Port(), "the head")
-		outside(s.Metrics.Pos, s.Metrics.Listen.Port(), "metrics")
-		outside(s.UI.Pos, s.UI.Listen.Port(), "ui")
-		for _, h := range s.Hosts {
-			outside(h.portPos, h.Port, "host "+h.String())
 		}
 		for _, x := range ours[:i] {
 			apart := x.Ports.Pos == s.Ports.Pos || x.Ports.Last < s.Ports.First || s.Ports.Last < x.Ports.First
-			shared := slices.ContainsFunc(s.Hosts, func(h Host) bool {
-				return slices.ContainsFunc(x.Hosts, func(other Host) bool { return h.String() == other.String() })
-			})
-			if !apart && shared {
+			if !apart && slices.ContainsFunc(s.Hosts, x.hasHost) {
 				b.fault(s.Ports.Pos, "site "+quote(x.Name)+" has some of these ports, too, in line "+itoa(x.Ports.Pos.Line)+", and a host with the same address",
 					"write ports once, at the top of the file, or ranges that have no port in common")
 			}
 		}
 	}
+}
+
+// checkTransportRanges reports ranges of transports with a port at which something else listens on
+// the same host. Those of UDP are apart: nothing else listens by that.
+func checkTransportRanges(b *builder) {
+	said := make(map[Pos]bool)
+	for _, s := range b.ours() {
+		for _, t := range s.Transports {
+			if !t.Builtin || t.Known.Machine || t.Known.Datagrams {
+				continue
+			}
+			for _, x := range t.Settings {
+				text, _ := x.Value.(string)
+				in, ok := ParsePorts(text)
+				if x.Name != "port_range" || !ok || said[x.Pos] {
+					continue
+				}
+				for _, n := range portsOfItsHosts(s) {
+					if in.Has(n.port) && !said[x.Pos] && !n.host {
+						said[x.Pos] = true
+						b.fault(x.Pos, "port_range = "+quote(text)+" has port "+itoa(int(n.port))+" of "+n.what+" (line "+itoa(n.pos.Line)+"), which a listener of "+t.Name+" may have taken by then",
+							"write a range without "+itoa(int(n.port))+", or another port in line "+itoa(n.pos.Line))
+					}
+				}
+			}
+		}
+	}
+}
+
+// listener is something that listens at a port which is known beforehand.
+type listener struct {
+	port  uint16
+	pos   Pos // of the port, or of the range whose first ones are given to what others have to know
+	what  string
+	other string // what can be written instead of the port
+	host  bool   // it is the port of a host block, which the transport of channels listens at itself
+}
+
+// portsOfItsHosts lists what listens at known ports of the hosts of a site: for this site, and for
+// others that share a host with it.
+func portsOfItsHosts(s *siteDraft) (list []listener) {
+	add := func(port uint16, pos Pos, what string) {
+		if port != 0 {
+			list = append(list, listener{port: port, pos: pos, what: what, other: "0, or no port at all, takes one of the range"})
+		}
+	}
+	for _, x := range s.ours() {
+		first := len(x.Hosts) > 0 && s.hasHost(x.Hosts[0])
+		if first && x.Server.Embedded {
+			add(x.Server.Address.Port(), x.Server.Pos, embeddedServer)
+		}
+		if first {
+			add(x.Head.Port(), x.block.at("head"), "the head")
+			add(x.headPort, x.Ports.Pos, "the head of site "+quote(x.Name))
+			if x.Ports.IsZero() && x.Launch == nil && !x.Head.IsValid() && x.HeadName == "" && len(x.Hosts) > 1 {
+				add(HeadPort, x.Pos, "the head of site "+quote(x.Name))
+			}
+			add(x.UI.Listen.Port(), x.UI.Pos, "ui")
+		}
+		if slices.ContainsFunc(x.Hosts, s.hasHost) {
+			add(x.Metrics.Listen.Port(), x.Metrics.Pos, "metrics")
+		}
+		for _, h := range x.Hosts {
+			if s.hasHost(h) && h.Port != 0 {
+				add(h.Port, h.portPos, "host "+h.String())
+				list[len(list)-1].host = true
+			}
+		}
+		list = append(list, serversOnItsHosts(s, x)...)
+	}
+	return list
+}
+
+// serversOnItsHosts lists the servers that site x uses and that are started by themselves, as far as
+// they have the address of a host of s.
+func serversOnItsHosts(s, x *siteDraft) (list []listener) {
+	add := func(at netip.AddrPort, name string, pos Pos, what, flag string) {
+		if at.Port() != 0 && s.hasHost(Host{Address: at.Addr(), Name: name}) {
+			list = append(list, listener{port: at.Port(), pos: pos, what: what, other: "the server is started with " + flag + ", which says the same"})
+		}
+	}
+	if !x.Server.Embedded && !x.Server.Ours {
+		for _, at := range x.Server.All() {
+			add(at.Address, at.Name, x.Server.Pos, "the job's server", "impi-server -port")
+		}
+	}
+	add(x.Names.Server, x.Names.ServerName, x.Names.Pos, "the name server", "impi-server -names -port")
+	return list
+}
+
+func (s *Site) hasHost(h Host) bool {
+	return slices.ContainsFunc(s.Hosts, func(own Host) bool {
+		return h.Address.IsValid() && own.Address == h.Address || h.Name != "" && own.Name == h.Name
+	})
 }

@@ -167,3 +167,53 @@ site "e" {
 		t.Errorf("without ports: head at %v, others at %v, server at %v", s.HeadAddress(), s.Ports, s.Server.Address)
 	}
 }
+
+// TestRangesOfTransports: a range of a transport that listens by TCP has no port at which something
+// else of the file listens on the same hosts.
+func TestRangesOfTransports(t *testing.T) {
+	for name, c := range map[string]struct{ job, more, hosts, says string }{
+		"apart":                   {"embedded_server { listen = \"10.0.0.1:7800\" }", "", "10.0.0.[1-2]", ""},
+		"the server":              {"embedded_server { listen = \"10.0.0.1:7950\" }", "", "10.0.0.[1-2]", "port 7950 of the embedded server (line 2)"},
+		"a server":                {"server = \"10.0.0.2:7950\"", "", "10.0.0.[1-2]", "port 7950 of the job's server (line 2)"},
+		"a server elsewhere":      {"server = \"10.0.9.9:7950\"", "", "10.0.0.[1-2]", ""},
+		"a standby server":        {"servers = [\"10.0.9.9:7950\", \"10.0.0.1:7951\"]", "", "10.0.0.[1-2]", "port 7951 of the job's server (line 2)"},
+		"metrics":                 {"server = \"10.0.9.9:7800\"", "metrics { listen = \"0.0.0.0:7999\" }\n", "10.0.0.[1-2]", "port 7999 of metrics (line 5)"},
+		"ui":                      {"server = \"10.0.9.9:7800\"", "ui { listen = \"127.0.0.1:7900\" }\n", "10.0.0.[1-2]", "port 7900 of ui (line 5)"},
+		"the name server":         {"server = \"10.0.9.9:7800\"", "names {\n  server = \"10.0.0.2:7910\"\n  auth \"none\" {}\n}\n", "10.0.0.[1-2]", "port 7910 of the name server (line 5)"},
+		"a name server elsewhere": {"server = \"10.0.9.9:7800\"", "names {\n  server = \"10.0.9.2:7910\"\n  auth \"none\" {}\n}\n", "10.0.0.[1-2]", ""},
+		"the usual head":          {"server = \"10.0.9.9:7800\"", "", "10.0.0.[1-2]", "HEAD"},
+		"no head":                 {"server = \"10.0.9.9:7800\"", "", "10.0.0.1", "NONE"},
+		"the head of ports":       {"server = \"10.0.9.9:7800\"", "ports = \"7940-8100\"\n", "10.0.0.[1-2]", "port 7940 of the head of site \"a\" (line 5)"},
+		"what ports are left":     {"server = \"10.0.9.9:7800\"", "ports = \"7899-8100\"\n", "10.0.0.[1-2]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := "7900-7999"
+			if c.says == "HEAD" || c.says == "NONE" {
+				in = "7800-7810"
+			}
+			text := "job {\n  " + c.job + "\n  auth \"key\" { env = \"K\" }\n}\n" + c.more + "transport \"tcp\" {\n  config { port_range = \"" + in + "\" }\n}\n" +
+				"site \"a\" {\n  client = 0\n  hosts = \"" + c.hosts + "\"\n  procs = 1\n}\n" + oneProgram
+			_, diags := LoadText("job.hcl", []byte(text), Options{Builtins: two, Environ: []string{"K=7"}, Local: func(netip.Addr) bool { return false }})
+			switch says := strings.NewReplacer("HEAD", "port 7802 of the head of site \"a\"", "NONE", "").Replace(c.says); {
+			case says == "" && len(diags) > 0, says != "" && (len(diags) != 1 || !strings.Contains(diags[0].Problem, says) || diags[0].Remedy == "" || diags[0].Pos.Line < 5):
+				t.Errorf("%v instead of %q, of\n%s", diags, says, text)
+			}
+		})
+	}
+}
+
+// TestPortsOfServers: the servers that are started by themselves on hosts of the job are outside of
+// ports, too.
+func TestPortsOfServers(t *testing.T) {
+	for job, says := range map[string]string{
+		"job {\n  server = \"10.0.0.2:7850\"\n  auth \"key\" { env = \"K\" }\n}\n":                                                               "the job's server has port 7850 of ports",
+		"job {\n  server = \"10.0.9.2:7850\"\n  auth \"key\" { env = \"K\" }\n}\n":                                                               "",
+		"job {\n  server = \"10.0.9.2:7850\"\n  auth \"key\" { env = \"K\" }\n}\nnames {\n  server = \"10.0.0.1:7860\"\n  auth \"none\" {}\n}\n": "the name server has port 7860 of ports",
+	} {
+		_, diags := LoadText("job.hcl", []byte(job+"ports = \"7840-7900\"\nsite \"a\" {\n  client = 0\n  hosts = \"10.0.0.[1-2]\"\n  procs = 1\n}\n"+oneProgram),
+			Options{Builtins: two, Environ: []string{"K=7"}, Local: func(netip.Addr) bool { return false }})
+		if says == "" && len(diags) > 0 || says != "" && (len(diags) != 1 || !strings.Contains(diags[0].Problem, says)) {
+			t.Errorf("%v instead of %q, of\n%s", diags, says, job)
+		}
+	}
+}

@@ -105,7 +105,13 @@ func runServerJob(t *testing.T) (machines []*netns.Machine, nodes []*machineNode
 // startBlock starts procs of machineJob that wait for SIGUSR1, until all run.
 func startBlock(t *testing.T, file string, machines []*netns.Machine) (nodes []*machineNode) {
 	t.Helper()
-	nodes = startOn(t, file, "block", machines)
+	return startReady(t, file, "block", machines)
+}
+
+// startReady is startBlock with another program that waits for SIGUSR1.
+func startReady(t *testing.T, file, mode string, machines []*netns.Machine) (nodes []*machineNode) {
+	t.Helper()
+	nodes = startOn(t, file, mode, machines)
 	for rank := range 12 {
 		nodes[rank/6*3].awaits(t, nodes[rank/6*3].out, fmt.Sprintf("[%d] ready", rank))
 	}
@@ -211,7 +217,7 @@ func TestServerKilledAndBack(t *testing.T) {
 }
 
 // TestFirstServerDown: of a list of servers the first one is on a machine that is not there, or
-// nobody listens at its port.
+// nobody listens at its port. Procs of all hosts publish names at the other one, and find them.
 func TestFirstServerDown(t *testing.T) {
 	program := buildServer(t)
 	for name, first := range map[string]string{"no machine": "10.77.0.99:7800", "no server": "10.77.0.7:7801"} {
@@ -219,7 +225,7 @@ func TestFirstServerDown(t *testing.T) {
 			machines := netns.New(t, 7)
 			file := machineJobAt(t, fmt.Sprintf("servers = [%q, \"10.77.0.7:7800\"]", first), "")
 			server := startServer(t, program, machines[6], file)
-			nodes := startBlock(t, file, machines[:6])
+			nodes := startReady(t, file, "by name, and block", machines[:6])
 			if status, out, errs := nodes[0].command(t, machines[0], "status"); status != 0 || !strings.Contains(out, "server 10.77.0.7:7800 (not needed: "+first+"): alpha is connected") {
 				t.Errorf("status: %d\n%s%s", status, out, errs)
 			}

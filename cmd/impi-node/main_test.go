@@ -67,6 +67,12 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv(envDNS); at != "" {
 		askTestDNS(at)
 	}
+	if url := os.Getenv(envFetch); url != "" {
+		if err := fetch(url); err != nil {
+			panic(err)
+		}
+		os.Exit(0)
+	}
 	if os.Getenv(asNode) != "" || sdk.IsPlugin() {
 		main()
 	}
@@ -117,6 +123,14 @@ func program(mode string) {
 			panic(err)
 		}
 		os.Stdout.WriteString("met\n")
+	case "by name", "by name, and block":
+		if err := byName(); err != nil {
+			panic(err)
+		}
+		os.Stdout.WriteString("ready\n")
+		if mode != "by name" {
+			hang()
+		}
 	case "beats": // lasts for some signs of life of hosts
 		<-time.After(2 * time.Second)
 		os.Stdout.WriteString("met\n")

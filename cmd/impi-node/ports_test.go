@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -9,19 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/internal/firewall"
 	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/plugins/sdk/support/pki/pkitest"
 )
 
-// TestPortsSuffice: a job of two sites of three machines runs, with all its direct links, between
-// firewalls that let in what impi-node ports prints and nothing else, whichever settings say where
-// everything listens. One with a rule less does not.
+// TestPortsSuffice: a job of two sites of three machines runs, with all its direct links and with
+// names that its procs publish, between firewalls that let in what impi-node ports prints and
+// nothing else, whichever settings say where everything listens. One with a rule less does not.
 func TestPortsSuffice(t *testing.T) {
 	const (
 		ports    = "ports = \"7800-7829\"\n"
 		anyPort  = `embedded_server { listen = "10.77.0.1:0" }`
 		tcpAlone = "route \"*\" { prefer = [\"tcp\"] }\n"
+		itself   = "transport \"tcp\" {\n  config { port_range = \"7900-7919\" }\n}\n" + tcpAlone
 	)
 	for name, c := range map[string]struct{ server, more string }{
 		"ports":       {anyPort, ports + tcpAlone},
@@ -29,40 +32,49 @@ func TestPortsSuffice(t *testing.T) {
 		"channels by quic, after tcp": {anyPort, ports + strings.Replace(overQUIC, `{ prefer = ["quic"] }`,
 			"{\n  prefer = [\"tcp\", \"quic\"]\n  direct = false\n}", 1)},
 		"each by itself": {`embedded_server { listen = "10.77.0.1:7800" }`,
-			"transport \"tcp\" {\n  config { port_range = \"7900-7919\" }\n}\n" + tcpAlone},
+			itself + "spawn { slots = 0 }\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			machines := netns.New(t, 6)
 			certs := certificatesOn(t, pkitest.Authority(t), time.Now())
 			file := machineJobAt(t, c.server, c.more)
 			wall(t, machines, rulesOf(t, file, certs))
-			for i, n := range runBehindWall(t, file, "meet", certs, machines) {
+			mode := "by name"
+			if strings.Contains(c.more, "direct = false") { // by which no two worlds meet
+				mode = "meet"
+			}
+			for i, n := range runBehindWall(t, file, mode, certs, machines) {
 				if n.status != 0 || strings.Contains(n.log, "through the agents") {
 					t.Errorf("machine %d: status %d\n%s", i, n.status, n.log)
 				}
 			}
 		})
 	}
-	t.Run("spawned", func(t *testing.T) {
-		t.Setenv(spawnOrders, "0:6:alpha 1:6:beta")
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		machines := netns.New(t, 6)
-		file := machineJobAt(t, anyPort, ports+tcpAlone+fmt.Sprintf("spawn {\n  slots = 6\n  allow = [%q]\n}\n", self))
-		wall(t, machines, rulesOf(t, file, ""))
-		children := 0
-		for i, n := range runBehindWall(t, file, "spawnTree", "", machines) {
-			if n.status != 0 || strings.Contains(n.out, "not spawned") {
-				t.Errorf("machine %d: status %d\n%s%s", i, n.status, n.out, n.log)
+	for name, c := range map[string]struct{ server, more string }{
+		"spawned":                 {anyPort, ports + tcpAlone},
+		"spawned, each by itself": {`embedded_server { listen = "10.77.0.1:7800" }`, itself},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(spawnOrders, "4:6:alpha 8:6:beta")
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
 			}
-			children += strings.Count(n.out, "child at ")
-		}
-		if children != 12 {
-			t.Errorf("%d procs were spawned", children)
-		}
-	})
+			machines := netns.New(t, 6)
+			file := machineJobAt(t, c.server, c.more+fmt.Sprintf("spawn {\n  slots = 6\n  allow = [%q]\n}\n", self))
+			wall(t, machines, rulesOf(t, file, ""))
+			children := 0
+			for i, n := range runBehindWall(t, file, "spawnTree", "", machines) {
+				if n.status != 0 || strings.Contains(n.out, "not spawned") {
+					t.Errorf("machine %d: status %d\n%s%s", i, n.status, n.out, n.log)
+				}
+				children += strings.Count(n.out, "child at ")
+			}
+			if children != 12 {
+				t.Errorf("%d procs were spawned", children)
+			}
+		})
+	}
 	for what, says := range map[string]string{
 		"the head of the site": "", "the job's server": "", "channels": "take connections at ports 7803-7829, by TCP, and by UDP for quic: let those through between all hosts; impi-node ports prints the rules",
 	} {
@@ -133,6 +145,9 @@ func wall(t *testing.T, machines []*netns.Machine, rules []firewall.Rule) {
 			}
 		}
 		for _, r := range rules {
+			if r.Ports == "any" {
+				r.Ports = systemPorts(t, m)
+			}
 			if slices.Contains(r.From, m.Address) {
 				allow(r.Host, r.Proto, "dport "+r.Ports)
 			}
@@ -146,4 +161,63 @@ func wall(t *testing.T, machines []*netns.Machine, rules []firewall.Rule) {
 			run("rule add prio 200 to 10.77.0.0/24 ipproto " + proto + " blackhole")
 		}
 	}
+}
+
+// systemPorts are those that the system of a machine gives to who asks for any.
+func systemPorts(t *testing.T, m *netns.Machine) string {
+	t.Helper()
+	b, err := m.Command(t.Context(), "cat", "/proc/sys/net/ipv4/ip_local_port_range").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(b)), "-")
+}
+
+// byName has the second half of the procs publish a port, to which the first half connects by its
+// name. Both ask the job's server from the last of their hosts.
+func byName() error {
+	const service = "meeting"
+	world := mpi.World()
+	half := world.Size() / 2
+	second := world.Rank() / half
+	comm, err := world.Split(second, 0)
+	if err != nil {
+		return err
+	}
+	port, last := "", half-1
+	meet := comm.Connect
+	if second == 1 {
+		meet = comm.Accept
+	}
+	switch asks := comm.Rank() == last; {
+	case asks && second == 1:
+		if port, err = mpi.OpenPort(nil); err == nil {
+			err = mpi.PublishName(service, nil, port)
+		}
+	case asks:
+		for err = mpi.ErrName; errors.Is(err, mpi.ErrName); {
+			port, err = mpi.LookupName(service, nil)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	other, err := meet(port, nil, last)
+	if err != nil {
+		return err
+	}
+	in, peer := []int{0}, comm.Rank()
+	if _, err := mpi.Sendrecv(other, []int{world.Rank()}, peer, 1, in, peer, 1); err != nil {
+		return err
+	}
+	if want := (world.Rank() + half) % world.Size(); in[0] != want {
+		return fmt.Errorf("rank %d is there instead of %d", in[0], want)
+	}
+	if err := other.Disconnect(); err != nil {
+		return err
+	}
+	if second == 1 && comm.Rank() == last {
+		return errors.Join(mpi.UnpublishName(service, nil, port), mpi.ClosePort(port))
+	}
+	return nil
 }

@@ -107,7 +107,11 @@ func TestRecordsOfJobsSideBySide(t *testing.T) {
 		}
 	}
 	var said bytes.Buffer
-	second := startProgramAs(t, func(c *exec.Cmd) { c.Stderr = &said }, runBase(t), "exchange", 2, "-n", "2", "-report", "r.html", "-trace-calls", "calls-%p-%r.json", "--", self)
+	at, err := loopback.Free()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := startProgramAs(t, func(c *exec.Cmd) { c.Stderr = &said }, runBase(t), "exchange", 2, "-n", "2", "-report", "r.html", "-trace-calls", "calls-%p-%r.json", "-metrics", at.String(), "--", self)
 	end(first)
 	end(second)
 	reports, err := filepath.Glob("r*.html")
@@ -116,6 +120,9 @@ func TestRecordsOfJobsSideBySide(t *testing.T) {
 	}
 	if text := said.String(); !strings.Contains(text, "the report of the job has another name") || !strings.Contains(text, "given_by=-report") {
 		t.Errorf("nobody says why:\n%s", text)
+	}
+	if text := said.String(); !strings.Contains(text, "the metrics have no calls of MPI and no waits: write calls = true") {
+		t.Errorf("nobody says what is not served:\n%s", text)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestLinksOfSitesWithoutLinks(t *testing.T) {
 		return len(jobs) == 1 && len(jobs[0].Pairs) == 1 && len(jobs[0].Pairs[0].Views) == 2 && jobs[0].Pairs[0].Views[0].State == links.StateAgents && jobs[0].Pairs[0].Views[1].State == links.StateAgents
 	})
 	code, out, errs := impiNode(t, "", "links", "-measure", "-run-dir", alpha.base, "-deadline", "60s")
-	for _, want := range []string{"site beta   rank 1  127.0.0.3  elsewhere, running", "0 -o- 1", "1 / 1", "host 0 > 1", "host 1 > 0", "is for the next start of the job"} {
+	for _, want := range []string{"site beta   rank 1  127.0.0.3  elsewhere, running", "0 -o- 1", "1 / 1", "host 0 > 1", "host 1 > 0", "need a restart of the job"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing says %q", want)
 		}

@@ -64,3 +64,56 @@ func TestUICommand(t *testing.T) {
 		t.Errorf("status %d", s)
 	}
 }
+
+// envFetch has this binary print what is at an address, as seen from the machine where it runs.
+const envFetch = "IMPI_TEST_FETCH"
+
+func fetch(url string) error {
+	answer, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, answer.Status)
+	}
+	_, err = io.Copy(os.Stdout, answer.Body)
+	return err
+}
+
+// TestUIOfMachines: the page that is served on any machine of a job shows the procs of all of its
+// hosts, those of the other site too.
+func TestUIOfMachines(t *testing.T) {
+	file, machines := machineJob(t, "")
+	nodes := startBlock(t, file, machines)
+	const on = 4 // not the head of its site
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &machineNode{dir: nodes[on].dir, cmd: machines[on].Command(t.Context(), self, "ui", "-run-dir", nodes[on].dir)}
+	page.cmd.Env = nodes[on].cmd.Env
+	page.start(t, "ui")
+	page.awaits(t, page.out, "token=")
+	page.awaits(t, page.out, "\n")
+	asks := machines[on].Command(t.Context(), self)
+	asks.Env = append(os.Environ(), envFetch+"="+strings.Replace(strings.TrimSpace(page.out.String()), "/?", "/api/job?", 1))
+	b, err := asks.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, b)
+	}
+	if n := strings.Count(string(b), `"pid":`); n != 12 {
+		t.Errorf("%d procs are shown: %s", n, b)
+	}
+	for _, m := range machines {
+		if !strings.Contains(string(b), `"`+m.Address+`"`) {
+			t.Errorf("host %s is not shown: %s", m.Address, b)
+		}
+	}
+	_ = page.cmd.Process.Signal(syscall.SIGTERM)
+	<-page.over
+	if s := page.cmd.ProcessState.ExitCode(); s != 0 {
+		t.Errorf("status %d", s)
+	}
+	endBlock(t, machines, nodes)
+}

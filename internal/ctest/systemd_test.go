@@ -82,12 +82,15 @@ func runsUnits(t *testing.T, deb, rpm [2]string) {
 	}
 	slices.Sort(got) // sites end in any order
 	want := []string{
-		"confined 3", "failed 0", "installed disabled", "names active success", "rank 0 finds the port", "rank 1 finds the port",
+		"confined 3", "failed 0", "installed disabled", "killed server active success", "names active success",
+		"nobody came failed exit-code", "rank 0 finds the port", "rank 1 finds the port",
 		"reloaded active success", "removed names inactive success", "removed server inactive success", "restarted active success", "rotated 1",
-		"rpm installed disabled", "rpm names active success", "rpm removed names inactive success", "rpm units 0 not-found", "rpm upgraded untouched",
+		"rpm installed disabled", "rpm names active success", "rpm removed names inactive success", "rpm units 0 not-found",
+		"rpm upgraded names active success", "rpm upgraded names restarted",
 		"second server active success", "server active success", "server after rotation active success", "server after the job inactive success",
 		"server with certificates active success",
-		"site 0 ends with 0", "site 1 ends with 0", "units 0", "unreadable 1", "upgraded untouched", "user own",
+		"site 0 ends with 0", "site 1 ends with 0", "started again 0", "units 0", "unreadable 1",
+		"upgraded names active success", "upgraded names restarted", "upgraded server untouched", "user own",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("it says\n%s\nand not\n%s\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), text, log)

@@ -61,7 +61,7 @@ func (m *machine) command(open func() (Job, error)) *cmdline.Command {
 			_, err = conclude(append(m.checks(leastProcs), fileFaults(found)...), *asJSON, out)
 			return cmdline.StatusUsage, err
 		}
-		list := append(m.checks(procsHere(job, j.Local)), fileFaults(found)...)
+		list := append(m.checks(procsHere(job, j.Local), shimsHere(job, j.Local)...), fileFaults(found)...)
 		return conclude(append(list, reach(context.Background(), job, j.Local)...), *asJSON, out)
 	}
 	return c

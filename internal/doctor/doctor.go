@@ -13,7 +13,6 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/internal/quantity"
-	"github.com/openimpi/impi/internal/version"
 	"github.com/openimpi/impi/plugins/host"
 )
 
@@ -63,11 +62,19 @@ type machine struct {
 	runDir func() (path string, err error)
 	memory func() error // checks for shared memory
 
+	folder      string // of this program; empty: unknown
+	libraryPath string // LD_LIBRARY_PATH
+	says        func(program string) (version string, err error)
+
 	builtins []config.Builtin
 }
 
 func here() *machine {
 	return &machine{
+		folder:      folderOfProgram(),
+		libraryPath: os.Getenv("LD_LIBRARY_PATH"),
+		says:        says,
+
 		proc:   "/proc",
 		root:   os.Geteuid() == 0,
 		groups: "/sys/fs/cgroup",
@@ -104,9 +111,21 @@ func here() *machine {
 	}
 }
 
-// checks examines the machine for nodes of so many procs in all.
-func (m *machine) checks(procs int) []Check {
-	return []Check{m.software(), m.cores(), m.files(procs), m.processes(procs), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock()}
+// folderOfProgram is where this program is, behind symbolic links.
+func folderOfProgram() string {
+	path, err := os.Executable()
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(path)
+}
+
+// checks examines the machine for nodes of so many procs in all, which may need shims.
+func (m *machine) checks(procs int, shims ...string) []Check {
+	return append(m.versions(shims), m.cores(), m.files(procs), m.processes(procs), m.sockets(), m.shared(), m.lending(), m.datagrams(), m.clock())
 }
 
 func ok(name, found string) Check { return Check{Name: name, State: OK, Found: found} }
@@ -116,14 +135,6 @@ func (m *machine) read(name string) (string, error) {
 	b, err := os.ReadFile(m.proc + "/" + name)
 	line, _, _ := strings.Cut(string(b), "\n")
 	return strings.TrimSpace(line), err
-}
-
-func (m *machine) software() Check {
-	kernel, err := m.read("sys/kernel/osrelease")
-	if err != nil {
-		kernel = "unknown"
-	}
-	return ok("software", fmt.Sprintf("impi %s, Linux %s, %s", version.String(), kernel, runtime.GOARCH))
 }
 
 func (m *machine) cores() Check {

@@ -48,21 +48,26 @@ func TestText(t *testing.T) {
   tcp 7900-7999  channels              from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.2, 2001:db8::5
   udp any        direct links by quic  from 10.0.0.2, 10.9.0.1
+  tcp any        spawned worlds        from 10.0.0.2, 2001:db8::5, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site alpha, host 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.1, 2001:db8::5
   udp any        direct links by quic  from 10.0.0.1, 10.9.0.1
+  tcp any        spawned worlds        from 10.0.0.1, 2001:db8::5, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site beta, host 2001:db8::5
   tcp 7801       channels             from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp  from 10.0.0.1, 10.0.0.2
   udp any        channels by quic     from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp any        spawned worlds       from 10.0.0.1, 10.0.0.2, 10.9.0.1
   tcp 9464       metrics              from Prometheus
 site gamma, host 10.9.0.1
   tcp any  channels          from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
   udp any  channels by quic  from 10.0.0.1, 10.0.0.2, 2001:db8::5
+  tcp any  spawned worlds    from 10.0.0.1, 10.0.0.2, 2001:db8::5
 direct links by quic: write ports = "7800-7899" at the top of the file, for all that listens
+spawned worlds: write ports = "7800-7899" at the top of the file, for all that listens; or forbid them at all sites: spawn { slots = 0 }
 channels by quic: write ports = "7800-7899" at the top of the file, for all that listens
 channels: write ports = "7800-7899" at the top of the file, for all that listens
 `
@@ -100,7 +105,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rules []Rule
-	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 16 {
+	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 20 {
 		t.Fatalf("%d rules, %v", len(rules), err)
 	}
 	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 4 || r.For == "" || r.Remedy != "" {
@@ -161,19 +166,23 @@ func TestRulesOfARange(t *testing.T) {
   tcp 7801       the head of the site  from 10.0.0.2
   tcp 7803-7899  channels              from 10.0.0.2, 10.9.0.1, 10.9.0.2
   udp 7803-7899  direct links by quic  from 10.0.0.2, 10.9.0.1, 10.9.0.2
+  tcp 7803-7899  spawned worlds        from 10.0.0.2, 10.9.0.1, 10.9.0.2
   tcp 7803-7899  metrics               from Prometheus
 site alpha, host 10.0.0.2
   tcp 7803-7899  channels              from 10.0.0.1, 10.9.0.1, 10.9.0.2
   udp 7803-7899  direct links by quic  from 10.0.0.1, 10.9.0.1, 10.9.0.2
+  tcp 7803-7899  spawned worlds        from 10.0.0.1, 10.9.0.1, 10.9.0.2
   tcp 7803-7899  metrics               from Prometheus
 site beta, host 10.9.0.1
   tcp 7803-7899  the head of the site  from 10.9.0.2
   tcp 7803-7899  channels              from 10.0.0.1, 10.0.0.2, 10.9.0.2
   udp 9000-9009  direct links by quic  from 10.0.0.1, 10.0.0.2, 10.9.0.2
+  tcp 7803-7899  spawned worlds        from 10.0.0.1, 10.0.0.2, 10.9.0.2
   tcp 7803-7899  metrics               from Prometheus
 site beta, host 10.9.0.2
   tcp 7803-7899  channels                           from 10.0.0.1, 10.0.0.2, 10.9.0.1
   udp 9000-9009  direct links by quic               from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp 7803-7899  spawned worlds                     from 10.0.0.1, 10.0.0.2, 10.9.0.1
   tcp 22         ssh, by which its node is started  from 10.9.0.1
   tcp 7803-7899  metrics                            from Prometheus
 ssh, by which its node is started: it is port 22, unless the configuration of ssh on the hosts that start it says otherwise
@@ -286,6 +295,33 @@ func TestRulesOfOthers(t *testing.T) {
 	for options, want := range map[string]string{"-p 2022": "2022", "-p2023": "2023", "-oport=2024": "2024", "-o Port=1 -p 2": "1", "-p x": "", "-o User=me": "", "-p 70000": "", "-p": ""} {
 		if got := sshOption(strings.Fields(options)); got != want {
 			t.Errorf("%s: %q, want %q", options, got, want)
+		}
+	}
+}
+
+// TestRulesOfSpawned: a host has a rule for spawned worlds if any site of the job may have some, or
+// one that the file does not have.
+func TestRulesOfSpawned(t *testing.T) {
+	for name, c := range map[string]struct {
+		alpha, beta, want int
+		part              bool
+	}{
+		"nowhere": {0, 0, 0, false}, "at one site": {0, 4, 2, false}, "at both": {4, 4, 2, false}, "perhaps at another": {0, 0, 2, true},
+	} {
+		job := &config.Job{Complete: !c.part}
+		for i, slots := range []int{c.alpha, c.beta} {
+			s := config.Site{Name: fmt.Sprint("s", i), Client: i, Hosts: []config.Host{{Address: netip.AddrFrom4([4]byte{10, 0, 1, byte(i)}), Procs: 1}}}
+			s.Spawn.Slots = slots
+			job.Sites = append(job.Sites, s)
+		}
+		found := 0
+		for _, r := range Rules(job) {
+			if r.For == "spawned worlds" {
+				found++
+			}
+		}
+		if found != c.want {
+			t.Errorf("%s: %d rules instead of %d", name, found, c.want)
 		}
 	}
 }

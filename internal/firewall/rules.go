@@ -50,6 +50,7 @@ func Rules(job *config.Job) (list []Rule) {
 				list = append(list, directRule(job, s, h, t)...)
 			}
 			list = append(list, treeRule(s, i)...)
+			list = append(list, spawnedRule(job, s, h)...)
 			list = append(list, nativeRule(s, h)...)
 			list = append(list, sshRule(s, i)...)
 			list = append(list, metricsRule(s, h)...)
@@ -112,6 +113,27 @@ func treeRule(s config.Site, i int) []Rule {
 	}
 	for _, h := range s.Hosts[first:end] {
 		r.From = append(r.From, h.String())
+	}
+	return some(r)
+}
+
+// spawnedRule admits all hosts to what a node opens for the worlds that its procs spawn: their
+// server, the head of their procs at this site, and their channels.
+func spawnedRule(job *config.Job, s config.Site, h config.Host) []Rule {
+	all := job.All()
+	if job.Complete && !slices.ContainsFunc(all, func(x config.Site) bool { return x.Spawn.Slots > 0 }) {
+		return nil
+	}
+	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(0, s), For: "spawned worlds"}
+	if r.Ports == anyPort {
+		r.Remedy = useRange + "; or forbid them at all sites: spawn { slots = 0 }"
+	}
+	for _, x := range all {
+		if x.Name == s.Name {
+			r.From = append(r.From, others(s, h)...)
+		} else if !x.Foreign {
+			r.From = append(r.From, hosts(x)...)
+		}
 	}
 	return some(r)
 }

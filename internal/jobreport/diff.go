@@ -244,8 +244,11 @@ func Text(w io.Writer, all []Difference) error {
 				fmt.Fprintln(t, strings.TrimRight(row, "\t"))
 			}
 		}
-		if left > 0 {
-			fmt.Fprintf(t, "  and %d with less change\n", left)
+		switch {
+		case left == k-i:
+			fmt.Fprintf(t, "  %d with little change (-json has all)\n", left)
+		case left > 0:
+			fmt.Fprintf(t, "  and %d with less change (-json has all)\n", left)
 		}
 	}
 	return t.Flush()

@@ -302,7 +302,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "  1 recv  2.00 s  -> 7.00 s  +5.00 s  x 3.5\n  and 1 with less change\n") {
+	if s := Command().Execute([]string{"diff", first, second}, &out, &errs); s != statusOK || !strings.Contains(out.String(), "  1 recv  2.00 s  -> 7.00 s  +5.00 s  x 3.5\n  and 1 with less change (-json has all)\n") {
 		t.Errorf("%d: %s%s", s, out.String(), errs.String())
 	}
 	for _, want := range []string{"  - a = 1\n", "+21 %", "-40 %", "gone\n", "x 4.0\n", "+6.00 kB", "  exit status  0  -> 3\n"} {
@@ -413,5 +413,13 @@ func TestSaveReplacesOnlyFiles(t *testing.T) {
 	}
 	if all, err := os.ReadDir(dir); err != nil || len(all) != 4 {
 		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// TestLittleChange: where all that has changed is little, nothing was shown to which it could be "and".
+func TestLittleChange(t *testing.T) {
+	var b bytes.Buffer
+	if err := Text(&b, []Difference{{What: "run", Of: "time", small: true}}); err != nil || b.String() != "Run\n  1 with little change (-json has all)\n" {
+		t.Errorf("%v: %q", err, b.String())
 	}
 }

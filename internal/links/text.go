@@ -313,7 +313,7 @@ func writeAdvice(w io.Writer, j *Job) {
 	}
 	all.each(func(pairs, advice string) { fmt.Fprintf(w, "    %s\n      %s\n", pairs, advice) })
 	if len(all.order) > 0 {
-		fmt.Fprint(w, "    (what is said of the job file is for the next start of the job: links that are there stay as they are)\n")
+		fmt.Fprint(w, "    (what is said of prefer is for new links after impi-node reload; all else, and links that are there, need a restart of the job)\n")
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 const (
 	burst   = 40               // lines of one kind that are written in a window; a job has 32 clients
+	again   = 1                // in each window that follows one in which lines were left out
 	window  = 10 * time.Second // from the first of them
 	maxRuns = 256              // kinds that are told apart; further ones count as one
 	maxText = 200              // bytes of a message that tell its kind
@@ -133,8 +134,8 @@ func (l *Limiter) begin(k kind, message string, now time.Time) (kind, *run) {
 func (l *Limiter) flush(k kind, r *run) {
 	l.mu.Lock()
 	mine := l.runs[k] == r
-	if mine {
-		delete(l.runs, k)
+	if mine { // of what goes on little more is written than how many
+		l.runs[k] = &run{since: time.Now(), message: r.message, written: burst - again}
 	}
 	l.mu.Unlock()
 	if mine {

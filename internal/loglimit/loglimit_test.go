@@ -51,6 +51,31 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 	}
 }
 
+// TestStormsThatGoOn: of what is logged for minutes a line and a count are written in each window, and
+// all lines again once it was quiet for a window.
+func TestStormsThatGoOn(t *testing.T) {
+	lines := limited(t, func(log hclog.Logger, l *Limiter) {
+		defer l.Close()
+		for range 10 * 100 {
+			log.Warn("a peer has gone")
+			<-time.After(window / 100)
+		}
+		<-time.After(2 * window)
+		for range 10 {
+			log.Warn("a peer has gone")
+		}
+	})
+	windows := 0
+	for _, line := range lines {
+		if strings.Contains(line, "more like this in 10s") {
+			windows++
+		}
+	}
+	if windows < 9 || windows > 11 || len(lines) > burst+windows*(again+1)+10 || len(lines) < burst+windows*(again+1) {
+		t.Errorf("%d lines, %d of them counts:\n%s", len(lines), windows, strings.Join(lines, "\n"))
+	}
+}
+
 func TestNumbersInMessagesDoNotCount(t *testing.T) {
 	lines := limited(t, func(log hclog.Logger, l *Limiter) {
 		for i := range 100 {

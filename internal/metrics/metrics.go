@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -88,14 +89,21 @@ func Serve(s Settings) (*Server, error) {
 	return m, nil
 }
 
-// Add serves the metrics of another node of this process, too, until remove is called. Its job, or
-// its site, must have another name than those that are served already.
+// Add serves the metrics of another node of this process, too, until remove is called, which waits
+// for a scrape that is under way: s.Describe is not called any more when it has returned. Its job,
+// or its site, must have another name than those that are served already.
 func (m *Server) Add(s Settings) (remove func(), err error) {
-	c := newCollector(s)
+	return m.add(newCollector(s))
+}
+
+func (m *Server) add(c *collector) (remove func(), err error) {
 	if err := m.registry.Register(c); err != nil {
-		return nil, fmt.Errorf("metrics of %s at site %s: %w", s.Job, s.Site, err)
+		return nil, fmt.Errorf("metrics of %s at site %s: %w", c.Job, c.Site, err)
 	}
-	return func() { m.registry.Unregister(c) }, nil
+	return func() {
+		m.registry.Unregister(c)
+		c.end()
+	}, nil
 }
 
 // Address returns the address where the server listens.
@@ -112,6 +120,16 @@ type collector struct {
 	Settings
 	descs   []*prometheus.Desc // of table
 	latency *latencies
+
+	scraped sync.RWMutex // locked for reading by a scrape
+	ended   bool         // a scrape that has begun before finds nothing
+}
+
+// end waits for scrapes that ask the node, and has further ones ask it no more.
+func (c *collector) end() {
+	c.scraped.Lock()
+	defer c.scraped.Unlock()
+	c.ended = true
 }
 
 func newCollector(s Settings) *collector {
@@ -134,6 +152,11 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 }
 
 func (c *collector) Collect(to chan<- prometheus.Metric) {
+	c.scraped.RLock()
+	defer c.scraped.RUnlock()
+	if c.ended {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	defer cancel()
 	n := c.Settings.Describe(ctx)

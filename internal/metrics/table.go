@@ -102,11 +102,11 @@ var table = []metric{
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.Unexpected) })},
 	{name: "impi_proc_unexpected_bytes", labels: []string{"rank"}, help: "Bytes of them that are in the proc's memory.",
 		values: ofCounts(func(c *links.Counts) float64 { return float64(c.UnexpectedBytes) })},
-	{name: "impi_proc_calls_total", counter: true, labels: []string{"rank", "class"}, help: "Calls of MPI by class; with calls = true, as the next two.",
+	{name: "impi_proc_calls_total", counter: true, labels: []string{"rank", "class"}, help: "Calls of MPI by class; with calls = true alone, as the next two.",
 		values: ofCalls(func(c *wireup.CallSum) float64 { return float64(c.Calls) })},
-	{name: "impi_proc_call_seconds_total", counter: true, labels: []string{"rank", "class"}, help: "Time in these calls, in which a proc may also have worked or copied.",
+	{name: "impi_proc_call_seconds_total", counter: true, labels: []string{"rank", "class"}, help: "Time in these calls, in which a proc may also have worked or copied; with calls = true alone.",
 		values: ofCalls(func(c *wireup.CallSum) float64 { return time.Duration(c.Time).Seconds() })},
-	{name: "impi_proc_wait_seconds_total", counter: true, labels: []string{"rank", "cause"}, help: "Time for which the proc was blocked in calls of MPI, polling or asleep, by what it waited for: recv, send, collective, one-sided or other.",
+	{name: "impi_proc_wait_seconds_total", counter: true, labels: []string{"rank", "cause"}, help: "Time for which the proc was blocked in calls of MPI, polling or asleep, by what it waited for: recv, send, collective, one-sided or other; with calls = true alone.",
 		values: ofAccounts(func(a *wireup.Account, sum func(float64, string)) {
 			for _, w := range a.Waits {
 				sum(time.Duration(w.Time).Seconds(), w.Cause)

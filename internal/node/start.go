@@ -202,6 +202,9 @@ func serveMetrics(n *node) (err error) {
 		return fmt.Errorf("%v: %w; %s", at.Pos, err, config.ListenRemedy(at.Listen, err))
 	}
 	n.log.Info("serves metrics", "url", "http://"+n.metrics.Address().String()+"/metrics")
+	if !n.opt.Site.Metrics.Calls {
+		n.log.Info("the metrics have no calls of MPI and no waits: write calls = true in the metrics block, and procs measure them")
+	}
 	return nil
 }
 

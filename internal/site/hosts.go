@@ -60,7 +60,7 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 	}
 	at.IPChannel = true
 	if h.Channel, err = s.open(ctx, s.Routes.Channels, s.Routes.Channels.Transport, at); err != nil {
-		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(err, h.Config.Port))
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(ctx, err, h.Config))
 	}
 	at.IPChannel = false
 	for _, t := range s.Routes.Transports {
@@ -91,9 +91,8 @@ func (s *Site) open(ctx context.Context, t *routes.Transport, through transports
 	}
 	err = listen.First(in, uint16(at.Port), func(port uint16) (bool, error) {
 		at.Port = int(port)
-		var failed *transports.Error
 		l, err = through.Listen(ctx, at)
-		return errors.As(err, &failed) && failed.Code == transports.CodeResource, err
+		return inUse(ctx, err, at.Host, port), err
 	})
 	return l, err
 }
@@ -144,20 +143,39 @@ func (s *Site) Close() {
 // ErrPortTaken is wrapped when another process has the port of a host block.
 var ErrPortTaken = errors.New("the port is taken")
 
-// portError adds to a plugin's error about a port of the file whether the port is taken. The plugin
-// says no more than that the system has refused it.
-func portError(err error, port uint16) error {
-	if failed, ok := errors.AsType[*transports.Error](err); port == 0 || !ok || failed.Code != transports.CodeResource {
-		return err
-	}
-	ln, free := net.Listen("tcp", fmt.Sprintf(":%d", port))
-	switch {
-	case free == nil:
-		_ = ln.Close()
-	case errors.Is(free, syscall.EADDRINUSE):
+// portError adds to an error about a port of the file whether the port is taken.
+func portError(ctx context.Context, err error, h config.Host) error {
+	if h.Port != 0 && inUse(ctx, err, h.Address.String(), h.Port) {
 		return &portTaken{err}
 	}
 	return err
+}
+
+// inUse reports whether err of a transport's Listen means that something else has the port, which is
+// all that another port helps against. A plugin says no more than that the system has refused it, for
+// whatever reason, so that the port is tried then.
+func inUse(ctx context.Context, err error, host string, port uint16) bool {
+	failed, ok := errors.AsType[*transports.Error](err)
+	switch {
+	case !ok || failed.Code != transports.CodeResource:
+		return false
+	case failed.Cause != nil:
+		return errors.Is(failed.Cause, syscall.EADDRINUSE)
+	}
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	at := netip.AddrPortFrom(ip, port)
+	ln, tcp := listen.At(ctx, net.ListenConfig{}, at)
+	if tcp == nil {
+		_ = ln.Close()
+	}
+	datagrams, udp := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
+	if udp == nil {
+		_ = datagrams.Close()
+	}
+	return errors.Is(tcp, syscall.EADDRINUSE) || errors.Is(udp, syscall.EADDRINUSE)
 }
 
 // portTaken has the plugin's text, and wraps ErrPortTaken.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/internal/cmdline"
@@ -155,7 +156,17 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	}
 	fmt.Fprint(out, before)
 	write(out, r)
+	if r.hasSilentNode() {
+		fmt.Fprintf(out, "\na node that does not answer within %v may only be slow, as where more procs than cores want to run: -deadline %v waits longer\n", o.Deadline, 10*o.Deadline)
+	}
 	return r.status(), nil
+}
+
+// hasSilentNode reports whether a node did not answer in time.
+func (r *Report) hasSilentNode() bool {
+	return slices.ContainsFunc(r.Jobs, func(j Job) bool {
+		return slices.ContainsFunc(j.Sites, func(s links.SiteState) bool { return strings.Contains(s.Problem, links.ErrSilent.Error()) })
+	})
 }
 
 // showEnd prints how the jobs have ended of which none is left.

@@ -100,17 +100,20 @@ func (b *browser) await(expression string) {
 	}
 }
 
-// shot takes a picture, which must show something, and returns it.
-func (b *browser) shot(name string) []byte {
+// shot takes a picture, which must show something, as dark or light as the page says that it is.
+func (b *browser) shot(name string) {
 	b.t.Helper()
 	var picture []byte
-	b.do(chromedp.CaptureScreenshot(&picture))
+	var theme string
+	b.do(chromedp.CaptureScreenshot(&picture), chromedp.Evaluate(`document.documentElement.dataset.theme`, &theme))
+	if err := shows(picture, theme); err != nil {
+		b.t.Errorf("picture %s: %v", name, err)
+	}
 	if *shots != "" {
 		if err := os.WriteFile(filepath.Join(*shots, name+".png"), picture, 0o600); err != nil {
 			b.t.Fatal(err)
 		}
 	}
-	return picture
 }
 
 // check wants no error of the page, and that it has asked its own server only.

@@ -13,11 +13,11 @@ const Release = "0.1.0"
 // (commit 0123456789ab of 2026-11-23)".
 func String() string {
 	info, _ := debug.ReadBuildInfo()
-	return of(info)
+	return Of(info)
 }
 
-// of is String of a program with that build information, which may be nil.
-func of(info *debug.BuildInfo) string {
+// Of is String of a program of this release with that build information, which may be nil.
+func Of(info *debug.BuildInfo) string {
 	if info == nil {
 		return Release
 	}

@@ -21,11 +21,11 @@ func TestOf(t *testing.T) {
 		Release + " (commit 0123456789ab of 2026-11-23)":               setting("vcs.revision", commit, "vcs.time", "2026-11-23T14:00:00Z", "vcs.modified", "false"),
 		Release + " (commit 0123456789ab of 2026-11-23, with changes)": setting("vcs.revision", commit, "vcs.time", "2026-11-23T14:00:00Z", "vcs.modified", "true"),
 	} {
-		if got := of(info); got != want {
+		if got := Of(info); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := of(setting("GOOS", "linux")); got != Release {
+	if got := Of(setting("GOOS", "linux")); got != Release {
 		t.Errorf("without a commit: %q", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/proto"
 	"github.com/openimpi/impi/plugins/sdk/proto/handover"
@@ -14,6 +15,8 @@ import (
 type handovers struct {
 	mu      sync.Mutex
 	waiting map[uint64]*claim
+	strays  int       // descriptors that nobody waited for, since told
+	told    time.Time // when they were last reported
 }
 
 type claim struct {
@@ -68,11 +71,30 @@ func (d *handovers) serve(id uint64, p parcel) bool {
 	return true
 }
 
+// tellStrays is the minimum interval between two lines about descriptors that nobody waits for.
+const tellStrays = 10 * time.Second
+
 func (i *instance) deliver(r handover.Record) {
-	if !i.handovers.serve(r.Link, parcel{record: r}) {
-		i.log.Warn("closed the descriptor of a link that is not being opened", "link", r.Link)
-		r.Close()
+	if i.handovers.serve(r.Link, parcel{record: r}) {
+		return
 	}
+	if n := i.handovers.stray(time.Now()); n > 0 {
+		i.log.Warn("closed the descriptor of a link that is not being opened, or not any more", "link", r.Link, "descriptors", n)
+	}
+	r.Close()
+}
+
+// stray counts a descriptor that nobody waits for. It returns how many there were since it last did,
+// or 0 if that was not long ago: calls that have given up may be many.
+func (d *handovers) stray(now time.Time) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.strays++
+	if now.Sub(d.told) < tellStrays {
+		return 0
+	}
+	n, d.strays, d.told = d.strays, 0, now
+	return n
 }
 
 // abandon tells the plugin that nobody waits for the answer to a request any more. It does

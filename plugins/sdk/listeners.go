@@ -74,41 +74,84 @@ func portOf(address string) int {
 }
 
 // Pauses before a failed accept is repeated, and the number of tries. A peer that goes away too
-// early must not end the listener.
+// early must not end the listener, nor keep those waiting that have come after it: they would give
+// up, too, and be the next ones that have gone.
 const (
-	firstWait = 5 * time.Millisecond
-	longWait  = time.Second
-	badTries  = 10
+	firstWait  = 5 * time.Millisecond
+	longWait   = time.Second
+	badTries   = 10
+	patientFor = 64               // failures of peers, one after the other, without a pause
+	tellEvery  = 10 * time.Second // between two lines about peers
 )
 
 // accept announces what l accepts, as long as there is room, until l is closed or fails for
 // good.
 func (s *server) accept(id uint64, l *listening) {
-	failures := 0
+	failures, ofPeers := 0, 0
+	var lost lostPeers
 	for l.ctx.Err() == nil {
 		x, err := l.Accept(l.ctx)
 		if x == nil && err == nil {
 			err = errNoLink
 		}
 		if err == nil {
-			failures = 0
+			failures, ofPeers = 0, 0
 			s.announce(id, l, x)
 			continue
 		}
-		failures++
 		if l.ctx.Err() != nil {
 			return
 		}
+		if ofPeer(err) {
+			lost.tell(l.Address(), err)
+			if ofPeers++; ofPeers > patientFor { // as if the transport did not wait for anybody
+				pause(l.ctx, firstWait)
+			}
+			continue
+		}
+		failures++
 		if errors.Is(err, link.ErrClosed) || failures > badTries && !temporary(err) {
 			s.events.add(&proto.Event{Kind: &proto.Event_ListenerFailed{
 				ListenerFailed: &proto.ListenerFailed{ListenerId: id, Error: wireError(err)}}})
 			return
 		}
 		Logger().Warn("cannot accept", "address", l.Address(), "error", err)
-		select {
-		case <-time.After(min(firstWait<<min(failures-1, 10), longWait)):
-		case <-l.ctx.Done():
-		}
+		pause(l.ctx, min(firstWait<<min(failures-1, 10), longWait))
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// ofPeer reports whether an error of Accept is about one peer, which has gone or was turned away.
+func ofPeer(err error) bool {
+	var te *transports.Error
+	if !errors.As(err, &te) {
+		return false
+	}
+	switch te.Code {
+	case transports.CodeRefused, transports.CodeUnreachable, transports.CodeTimeout, transports.CodeAuth, transports.CodeProtocol:
+		return true
+	}
+	return false
+}
+
+// lostPeers counts peers that were not accepted. Where many dial at a time, on a machine that is too
+// busy for them, each of them has a reason like that of the others.
+type lostPeers struct {
+	told  time.Time
+	since int
+}
+
+func (n *lostPeers) tell(address string, err error) {
+	n.since++
+	if now := time.Now(); now.Sub(n.told) >= tellEvery {
+		Logger().Warn("a peer was not accepted; it may dial again", "address", address, "error", err, "peers", n.since)
+		n.told, n.since = now, 0
 	}
 }
 

@@ -2,11 +2,14 @@ package sdk
 
 import (
 	"context"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/proto"
 	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 func (s *served) listen(t *testing.T, key string) uint64 {
@@ -125,6 +128,25 @@ func TestAcceptGoesOn(t *testing.T) {
 	s.listen(t, "l")
 	if e := s.eventsAfter(t, 0)(); e.GetAccepted() == nil {
 		t.Errorf("event %v", e)
+	}
+}
+
+// TestPeersThatHaveGone: however many peers have given up, or are strangers, the one after them is
+// accepted at once, and the listener stays.
+func TestPeersThatHaveGone(t *testing.T) {
+	f := &fake{incoming: make(chan any, 200)}
+	s := serve(t, f)
+	for range 2 * badTries {
+		f.incoming <- socket.Failure("fake", "accept", "a", syscall.EPIPE)
+		f.incoming <- &transports.Error{Code: transports.CodeAuth, Reason: "a stranger"}
+		f.incoming <- &transports.Error{Code: transports.CodeTimeout, Retryable: true, Reason: "no answer in time"}
+	}
+	l, _ := socketLink(t)
+	f.incoming <- l
+	begun := time.Now()
+	s.listen(t, "l")
+	if e := s.eventsAfter(t, 0)(); e.GetAccepted() == nil || time.Since(begun) > 2*time.Second {
+		t.Errorf("after %v: %v", time.Since(begun), e)
 	}
 }
 

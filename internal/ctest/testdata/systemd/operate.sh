@@ -9,7 +9,10 @@ settles() { # settles UNIT STATE: within 20 s
   done
   is "$3 $(systemctl show -p ActiveState --value "$1") $(systemctl show -p Result --value "$1")"
 }
-pid() { systemctl show -p MainPID --value impi-names; }
+pid() { systemctl show -p MainPID --value "${1:-impi-names}"; }
+restarts() { # restarts UNIT: waits for the first
+  for _ in {1..200}; do [ "$(systemctl show -p NRestarts --value "$1")" = 1 ] && break; sleep 0.1; done
+}
 
 dpkg -i --force-depends /trial/old.deb
 is "installed $(systemctl is-enabled impi-names)"
@@ -22,12 +25,21 @@ is "user $([ "$(stat -c %u /proc/$(pid))" != 0 ] && echo own)"
 systemctl reload impi-names
 settles impi-names active reloaded
 systemctl kill -s KILL impi-names
-for _ in {1..200}; do [ "$(systemctl show -p NRestarts --value impi-names)" = 1 ] && break; sleep 0.1; done
+restarts impi-names
 settles impi-names active restarted
 
 printf 'CLIENTS=2\nHOST=127.0.0.1\nPORT=7800\n' >/etc/impi/chem.env
 systemctl start impi-server@chem
 settles impi-server@chem active server
+systemctl kill -s KILL impi-server@chem
+restarts impi-server@chem
+settles impi-server@chem active "killed server"
+printf 'CLIENTS=1\nHOST=127.0.0.1\nPORT=7802\nTIMEOUT=1s\n' >/etc/impi/late.env
+cp /etc/impi/chem.key /etc/impi/late.key
+systemctl start impi-server@late
+settles impi-server@late failed "nobody came"
+is "started again $(systemctl show -p NRestarts --value impi-server@late)"
+systemctl reset-failed impi-server@late
 impicc -o names /trial/names.c
 for site in 0 1; do
   cat >site$site.hcl <<JOB
@@ -68,9 +80,11 @@ systemctl stop impi-server@tls
 
 systemctl start impi-server@chem
 settles impi-server@chem active "second server"
-now=$(pid)
+now=$(pid) server=$(pid impi-server@chem)
 dpkg -i --force-depends /trial/next.deb
-is "upgraded $([ "$(pid)" = "$now" ] && echo untouched)"
+is "upgraded names $([ "$(pid)" = "$now" ] || echo restarted)"
+settles impi-names active "upgraded names"
+is "upgraded server $([ "$(pid impi-server@chem)" = "$server" ] && echo untouched)"
 is "failed $(systemctl --no-legend --plain list-units --failed | wc -l)"
 dpkg -r impi
 settles impi-names inactive "removed names"
@@ -84,7 +98,8 @@ systemctl enable --now impi-names
 settles impi-names active "rpm names"
 now=$(pid)
 rpm -U --nodeps /trial/next.rpm
-is "rpm upgraded $([ "$(pid)" = "$now" ] && echo untouched)"
+is "rpm upgraded names $([ "$(pid)" = "$now" ] || echo restarted)"
+settles impi-names active "rpm upgraded names"
 rpm -e impi
 settles impi-names inactive "rpm removed names"
 is "rpm units $(ls /usr/lib/systemd/system | grep -c impi) $(systemctl show -p LoadState --value impi-names)"

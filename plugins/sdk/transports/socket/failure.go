@@ -19,6 +19,7 @@ var reasons = []struct {
 	{syscall.ECONNREFUSED, transports.CodeRefused, true, "nobody listens there"},
 	{syscall.ECONNRESET, transports.CodeRefused, true, "the other side hung up at once"},
 	{syscall.ECONNABORTED, transports.CodeRefused, true, "the other side hung up at once"},
+	{syscall.EPIPE, transports.CodeRefused, true, "the other side has hung up: it was gone, or had given up waiting"},
 	{syscall.ENOENT, transports.CodeUnreachable, true, "there is no such socket file; the listener is gone or not there yet"},
 	{syscall.EHOSTUNREACH, transports.CodeUnreachable, true, "the host cannot be reached"},
 	{syscall.ENETUNREACH, transports.CodeUnreachable, true, "there is no route to that network"},
