@@ -155,6 +155,14 @@ type Outcome struct {
 	Late    bool     // the failure came after the end of its job
 }
 
+// AwaitsPart reports whether WorldOutcome needs the outcome of one more part of the site, beside
+// those that have come. A proc may fail after the end of its world, of which the server does not
+// learn.
+func AwaitsPart(parts []Outcome) bool {
+	f := WorldOutcome(parts, nil, false).Failure
+	return f == nil || f.Remote
+}
+
 // WorldOutcome returns the outcome of a spawned world for the site that spawned it, which has parts
 // of the world and its server: a failure that the site has detected takes precedence over one
 // reported by other sites, and one reported to a part over one reported by the server alone. With

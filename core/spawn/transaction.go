@@ -105,3 +105,12 @@ func (t *Transaction) Refusal() *Refusal { return t.refusal }
 
 // Codes returns the error class of each requested proc (MPI-4.1, 11.8.2).
 func (t *Transaction) Codes() []int { return Codes(t.Commands, t.Granted, t.refusal) }
+
+// TellsPart reports whether the node that ends a world which it has spawned says so to the node of
+// a part: here if that is itself, inInit if the part's procs are in Init. Another node hears of the
+// end of a world whose procs are in Init from the world's server.
+func TellsPart(here, inInit bool) bool { return here || !inInit }
+
+// EndsServer reports whether that node ends the world's server, too, which runs there: the server
+// hears of the end from the parts of that node, if there are some, and tells the others.
+func EndsServer(partsHere int) bool { return partsHere == 0 }

@@ -94,3 +94,17 @@ func TestTransactionOfNobody(t *testing.T) {
 		t.Error("it begins")
 	}
 }
+
+// TestEnd: whoever can hear that a world ends hears it once, from its spawner or its server.
+func TestEnd(t *testing.T) {
+	for _, x := range []struct {
+		here, inInit, tells bool
+	}{{true, false, true}, {true, true, true}, {false, false, true}, {false, true, false}} {
+		if got := TellsPart(x.here, x.inInit); got != x.tells {
+			t.Errorf("part here %t, in Init %t: told %t", x.here, x.inInit, got)
+		}
+	}
+	if !EndsServer(0) || EndsServer(1) || EndsServer(2) {
+		t.Error("the server is ended by whoever has no part of the world")
+	}
+}

@@ -56,16 +56,18 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 // told first.
 func (n *node) shutDown(f *ending.Failure) {
 	declined := n.client.Decline(f)
+	notice := ending.EndingNode{Head: n.cluster.IsHead(), Excluded: n.survival.excluded()}.Notice(f)
 	if f != nil {
 		n.log.Debug("ending", "reason", f.Text)
-		if n.survival.excluded() {
-			n.client.Abandon()
-		} else {
-			n.client.Resign(f)
-		}
 	}
-	if n.cluster.IsHead() || !n.survival.excluded() { // the head continues without this host
-		n.cluster.ReportEnd(f)
+	switch notice.Server {
+	case ending.Resigns:
+		n.client.Resign(f)
+	case ending.Abandons:
+		n.client.Abandon()
+	}
+	if notice.Site {
+		n.cluster.ReportEnd(f, notice.Latecomers)
 	}
 	if f != nil {
 		n.procs.AnnounceEnd(f.Text, f.Status)
@@ -92,7 +94,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)
 	}
-	n.stopSwitches(f)
+	n.stopSwitches(f, notice.Peers)
 	n.procs.Stop()
 	n.native.Stop()
 	if n.tasks != nil {

@@ -110,10 +110,12 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 }
 
 // stopSwitches stops the packet switches, after the switches of other hosts were told of a failure
-// f. Channels that have not ended are dropped, which tells hosts of other MPIs that the job has
-// failed.
-func (n *node) stopSwitches(f *ending.Failure) {
-	tellHosts(n, f)
+// f, if tell is set. Channels that have not ended are dropped, which tells hosts of other MPIs that
+// the job has failed.
+func (n *node) stopSwitches(f *ending.Failure, tell bool) {
+	if tell {
+		tellHosts(n, f)
+	}
 	for _, h := range n.hosts {
 		if h.running {
 			h.loop.Stop()
@@ -123,13 +125,8 @@ func (n *node) stopSwitches(f *ending.Failure) {
 	}
 }
 
-// tellHosts tells the hosts that have channels with those of this node why the job ends. They may
-// know it from the server, if that is still there. Only the head of a site decides by which failure
-// it ends.
+// tellHosts tells the hosts that have channels with those of this node why the job ends.
 func tellHosts(n *node, f *ending.Failure) {
-	if f == nil || !n.cluster.IsHead() && !f.Reported || n.survival.excluded() {
-		return
-	}
 	limit := time.After(agent.TellTime)
 	var all []chan struct{}
 	for _, h := range n.hosts {

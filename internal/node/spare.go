@@ -4,11 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/dynamic"
@@ -51,12 +48,11 @@ type spareNode struct {
 	job  *startup.Job      // the job for which it is spare; nil until the server has sent it
 	site *spares.SpareNode // nil until job is known
 
-	mu      sync.Mutex
-	ends    ending.Spare
-	there   chan struct{} // closed when procs may be spawned here
-	over    chan struct{} // closed when the job is over
-	claimed int           // procs at the last look
-	most    int           // procs at a time
+	mu    sync.Mutex
+	ends  ending.Spare
+	there chan struct{} // closed when procs may be spawned here
+	over  chan struct{} // closed when the job is over
+	most  int           // procs at a time
 }
 
 // newSpareNode makes the node of a spare site. As far as links and spawns are concerned the site is
@@ -86,15 +82,14 @@ func (s *spareNode) taken() func() {
 	return func() { go s.tell() } // the spawner's lock is held
 }
 
-// tell has the hosts of the job told how many procs there are, if that has changed.
+// tell has the hosts of the job told how many procs there are.
 func (s *spareNode) tell() {
 	procs := s.procs()
 	s.mu.Lock()
-	changed := procs != s.claimed
-	s.claimed, s.most = procs, max(s.most, procs)
+	s.most = max(s.most, procs)
 	x := s.site
 	s.mu.Unlock()
-	if changed && x != nil {
+	if x != nil {
 		x.ProcsChanged()
 	}
 }
@@ -188,7 +183,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 	d := &spareDialler{n: n, job: job, cards: cards, ours: site.SpareCard(n.site)}
 	x := spares.NewSpareNode(spares.Settings{
 		Name: n.opt.Site.Name, Instance: binary.BigEndian.Uint64(id[:]), Hosts: hosts, Log: n.log, Tasks: n.tasks,
-		Dial: d.dial, HostName: func(h wire.HostRank) string { return s.hostName(job, h) }, Procs: s.procs,
+		Candidates: d.candidates, Dial: d.dial, HostName: func(h wire.HostRank) string { return s.hostName(job, h) }, Procs: s.procs,
 		Serve:  func(l link.Link, part *spawn.Part) { n.spawner.ServePart(n.tasks, l, part) },
 		Linked: func(h wire.HostRank) { s.with(func(e *ending.Spare) { e.AddHost(h) }) },
 		Over:   func(h wire.HostRank, failure string) { s.with(func(e *ending.Spare) { e.HostOver(h, failure) }) },
@@ -258,29 +253,17 @@ type spareDialler struct {
 	ours  *dynamic.BusinessCard
 }
 
-var errNoCandidate = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
-
-// dialTime bounds one attempt to reach a host by all ways.
-const dialTime = time.Minute
-
-func (d *spareDialler) dial(ctx context.Context, to wire.HostRank) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(ctx, dialTime)
-	defer cancel()
-	rt, theirs := d.n.routes, d.cards.At(d.job.Hosts[to].FirstProc)
+// candidates lists how a host can be dialled now.
+func (d *spareDialler) candidates(to wire.HostRank) []routes.Candidate {
+	theirs := d.cards.At(d.job.Hosts[to].FirstProc)
 	if theirs == nil {
-		return nil, errNoCandidate
+		return nil
 	}
-	var all []error
-	for _, w := range routes.SpareCandidates(rt, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String()) {
-		hello := dynamic.Hello{Spare: true, Dst: wire.WorldRank(to)}
-		l, err := dial.DialAndGreet(ctx, d.job.Token, w.Transport.WithPlanes(routes.DataPlanes(rt.RouteToWorlds(theirs).Planes)), &hello, w)
-		if err == nil {
-			return l, nil
-		}
-		all = append(all, fmt.Errorf("%s: %w", w.Transport.Name, err))
-	}
-	if len(all) == 0 {
-		return nil, errNoCandidate
-	}
-	return nil, errors.Join(slices.Clip(all)...)
+	return routes.SpareCandidates(d.n.routes, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String())
+}
+
+func (d *spareDialler) dial(ctx context.Context, to wire.HostRank, by routes.Candidate) (link.Link, error) {
+	theirs := d.cards.At(d.job.Hosts[to].FirstProc)
+	hello := dynamic.Hello{Spare: true, Dst: wire.WorldRank(to)}
+	return dial.DialAndGreet(ctx, d.job.Token, by.Transport.WithPlanes(routes.DataPlanes(d.n.routes.RouteToWorlds(theirs).Planes)), &hello, by)
 }

@@ -28,6 +28,7 @@ type Case struct {
 	OnDemand  bool   // all channels between own sites are made on demand
 	DialFail  float64
 	Sites     []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
+	Spares    []Spare         `line:"-"` // of all worlds
 	Links     job.Links       `line:"-"`
 	Resume    *job.Resume     `line:"-"` // nil: links are not resumed
 	Firewall  *job.Firewall   `line:"-"` // nil: there is none
@@ -36,6 +37,12 @@ type Case struct {
 	Names     int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
 	Program   *script.Program `line:"-"`
 	Faults    []job.Fault     `line:"-"`
+}
+
+// Spare is a spare site of a world that exists from the start.
+type Spare struct {
+	World int
+	job.Spare
 }
 
 // Procs counts the procs of all sites and the spawned ones.
@@ -92,6 +99,9 @@ func (c *Case) Check() error {
 // nothing that jobs that meet cannot have.
 func (c *Case) checkWorlds() error {
 	if len(c.Program.Worlds) == 0 {
+		if len(c.Spares) > 0 {
+			return fmt.Errorf("%w: only jobs that meet have spare sites", ErrCase)
+		}
 		return nil
 	}
 	last := false
@@ -103,6 +113,11 @@ func (c *Case) checkWorlds() error {
 			return fmt.Errorf("%w: world %d has no procs, or comes after one that is spawned", ErrCase, w)
 		case procsAt(c.sitesOf(w)) != procs:
 			return fmt.Errorf("%w: no sites have just the %d procs of world %d", ErrCase, procs, w)
+		}
+	}
+	for _, s := range c.Spares {
+		if _, spawned := c.Program.Spawned(s.World); spawned || s.World < 0 || s.World >= len(c.Program.Worlds) {
+			return fmt.Errorf("%w: a spare site is of world %d, which does not exist from the start", ErrCase, s.World)
 		}
 	}
 	if _, losses := c.Program.Recover(); losses {
@@ -133,11 +148,21 @@ func (c *Case) sitesOf(world int) []job.Site {
 	return all
 }
 
+func (c *Case) sparesOf(world int) (list []Spare) {
+	for _, s := range c.Spares {
+		if s.World == world {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 func (c *Case) job(world int) *Case {
 	one := *c
 	one.Sites = c.sitesOf(world)
 	if len(c.Program.Worlds) > 0 {
 		one.Sites, _, _ = c.at(world) // no error: Check was called
+		one.Spares = c.sparesOf(world)
 	}
 	return &one
 }

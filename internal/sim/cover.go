@@ -22,7 +22,7 @@ var Counters, WorldsCounters = counters(), worldsCounters()
 func worldsCounters() []string {
 	names := []string{
 		"meetings calls", "meetings calls that waited", "meetings links", "meetings ties", "meetings contexts agreed",
-		"meetings contexts private", "meetings spawned", "meetings not spawned", "meetings messages", "meetings names", "meetings names refused", "meetings names published again", "meetings names lost", "steps openport", "steps closeport", "steps meet", "steps spawn", "steps idup", "steps finish",
+		"meetings contexts private", "meetings spawned", "meetings not spawned", "meetings spare sites asked", "meetings messages", "meetings names", "meetings names refused", "meetings names published again", "meetings names lost", "steps openport", "steps closeport", "steps meet", "steps spawn", "steps idup", "steps finish",
 		"steps merge", "steps intercomm", "steps disconnect", "steps publish", "steps unpublish", "steps lookup", "steps sever", "steps rejoin", "steps death", "steps fail", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
 	}
 	for _, side := range []string{"accept", "connect"} {
@@ -162,6 +162,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 		c["meetings ties"] += int64(n.Ties)
 		c["meetings spawned"] += int64(n.Spawned)
 		c["meetings not spawned"] += int64(n.Unspawned)
+		c["meetings spare sites asked"] += int64(n.Spares)
 		c["meetings names"] += int64(n.Named)
 		c["meetings names refused"] += int64(n.Misnamed)
 		c["meetings names published again"] += int64(n.Renamed)

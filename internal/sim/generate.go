@@ -105,7 +105,7 @@ func (g *generator) surroundings(c *Case) {
 	case g.strays:
 		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
 	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.OneIn(4):
-		c.Faults = []job.Fault{g.fault(job.LoseHost)} // often a host whose parent is not the head
+		c.Faults = []job.Fault{g.fault(job.LoseHost, job.LoseHost, job.LoseHost, job.NoMPI)} // often a host whose parent is not the head
 	default:
 		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.DrainPlugin }) && g.OneIn(2) {
@@ -211,6 +211,15 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 	for w := range names {
 		names[w] = hosts(c.sitesOf(w))
 	}
+	for range g.IntN(3) {
+		s := Spare{World: g.IntN(len(names)), Spare: job.Spare{Comes: g.upTo(300 * time.Millisecond), Fails: g.pick(0, 0.2, 0.5)}}
+		if g.OneIn(3) {
+			s.Cut = time.Microsecond + g.upTo(200*time.Millisecond)
+		}
+		name := spareName(len(c.sparesOf(s.World)))
+		names[s.World] = append(names[s.World], name, name, name)
+		c.Spares = append(c.Spares, s)
+	}
 	o.Hosts = func(world int) []string {
 		if world < len(names) {
 			return names[world]
@@ -231,7 +240,11 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 	}
 	for range g.IntN(3) {
 		fails := script.Pick(g.Draws, script.NoSlots, script.NoHost, script.ProcEnds)
-		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), script.Spawn{Fails: fails, Procs: []int{g.Between(1, 3)}})
+		s := script.Spawn{Fails: fails, Procs: []int{g.Between(1, 3)}}
+		if fails != script.NoHost && g.OneIn(2) {
+			s.Procs = append(s.Procs, g.Between(1, 2))
+		}
+		o.Spawns = slices.Insert(o.Spawns, g.IntN(len(o.Spawns)+1), s)
 	}
 }
 
@@ -425,7 +438,7 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
 	switch {
-	case f.Kind == job.FailLate:
+	case f.Kind == job.FailLate, f.Kind == job.NoMPI:
 	case f.Kind == job.LoseHost && g.OneIn(4): // before the host has connected, or soon after
 		f.At = g.upTo(2 * time.Millisecond)
 	case g.OneIn(3):

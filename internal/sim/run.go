@@ -173,7 +173,12 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	if survive { // the checker does not know what sites say of losses
 		observer = nil
 	}
+	var spares []job.Spare
+	for _, s := range c.Spares {
+		spares = append(spares, s.Spare)
+	}
 	return job.Config{
+		Spares:  spares,
 		Survive: survive, Questions: c.Questions,
 		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand, Firewall: c.Firewall,
 		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,

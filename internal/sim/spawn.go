@@ -9,7 +9,8 @@ import (
 	"github.com/openimpi/impi/internal/sim/script"
 )
 
-// home is where spawned procs run: a site of a world that existed from the start. Procs that a
+// home is where spawned procs run: a site of a world that existed from the start, or its spare site
+// n, which is site -1-n. Procs that a
 // spawned world spawns use the slots of the same site.
 type home struct{ world, site int }
 
@@ -41,20 +42,20 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 		return nil, fmt.Errorf("%w: proc %d is at no site", ErrCase, s.Root)
 	}
 	own := homes[site]
-	sites = c.sitesOf(own.world)
+	sites, spares := c.sitesOf(own.world), c.sparesOf(own.world)
 	var all []placed
 	last := ""
 	for i, n := range s.Procs {
 		name, to := "", own.site
 		if s.Hosts != nil && s.Hosts[i] != "localhost" && s.Fails != script.NoHost {
-			if name, to, err = hostOf(sites, s.Hosts[i], own.site); err != nil {
+			if name, to, err = hostOf(sites, len(spares), s.Hosts[i], own.site); err != nil {
 				return nil, err
 			}
 		}
 		if k := len(all) - 1; k >= 0 && last == name {
 			all[k].slots += n
 		} else {
-			all = append(all, placed{home: home{own.world, to}, slots: n, site: job.Site{Params: sites[to].Params}})
+			all = append(all, placed{home: home{own.world, to}, slots: n, site: job.Site{Params: sites[max(to, 0)].Params}})
 		}
 		last = name
 	}
@@ -66,7 +67,12 @@ func (c *Case) spawnedAt(s script.Spawn) ([]placed, error) {
 
 // hostOf returns the site of the host that a command names, and the host's name unless it belongs
 // to the spawning site.
-func hostOf(sites []job.Site, host string, own int) (name string, site int, err error) {
+func hostOf(sites []job.Site, spares int, host string, own int) (name string, site int, err error) {
+	for i := range spares {
+		if host == spareName(i) {
+			return host, -1 - i, nil
+		}
+	}
 	for i, s := range sites {
 		is := host == fmt.Sprintf("s%d", i)
 		for h := range s.Hosts {
@@ -109,12 +115,15 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 	must, may = map[home]int{}, map[home]int{}
 	for i, other := range c.Program.Steps {
 		x, ok := other.(script.Spawn)
-		if !ok || x.Fails == script.NoHost || x.Fails == script.NoSlots && i != step {
+		if !ok || x.Fails == script.NoHost {
 			continue
 		}
 		list, err := c.spawnedAt(x)
 		if err != nil {
 			return nil, nil, err
+		}
+		if x.Fails == script.NoSlots && i != step {
+			list = list[:len(list)-1] // these get slots until the last one gets none
 		}
 		hold := script.Holds
 		if i != step {
@@ -123,7 +132,7 @@ func (c *Case) demand(step int) (must, may map[home]int, err error) {
 		for _, p := range list {
 			switch {
 			case i > step && x.Root == s.Root: // that spawn comes later
-			case x.Fails == script.ProcEnds && x.Root == s.Root && i != step: // that spawn is over before
+			case x.Fails == script.ProcEnds && x.Root == s.Root && i != step && c.spawnsAt(x, p): // that spawn is over before
 			case hold == script.Holds:
 				must[p.home] += p.slots
 				may[p.home] += p.slots
@@ -177,31 +186,54 @@ func (c *Case) checkSpawns() error {
 	return nil
 }
 
-func (c *Case) slots(h home) int { return c.sitesOf(h.world)[h.site].Slots }
+func (c *Case) slots(h home) int {
+	if h.site < 0 {
+		return c.sparesOf(h.world)[-1-h.site].Slots
+	}
+	return c.sitesOf(h.world)[h.site].Slots
+}
+
+// spareName is what the info key host has for a spare site of a world.
+func spareName(i int) string { return fmt.Sprintf("spare%d", i) }
 
 // makeRoom gives sites exactly the slots that spawns need, and makes spawns that must fail for lack
 // of slots ask for more.
 func (c *Case) makeRoom() {
 	for _, i := range c.spawns() {
-		if c.Program.Steps[i].(script.Spawn).Fails == script.NoSlots {
+		s := c.Program.Steps[i].(script.Spawn)
+		list, err := c.spawnedAt(s)
+		if err != nil {
 			continue
 		}
 		if _, may, err := c.demand(i); err == nil {
 			for h, n := range may {
-				c.grant(h, n)
+				if s.Fails != script.NoSlots || h != list[len(list)-1].home {
+					c.grant(h, n)
+				}
 			}
 		}
 	}
 	for _, i := range c.spawns() {
 		s := c.Program.Steps[i].(script.Spawn)
 		if list, err := c.spawnedAt(s); err == nil && s.Fails == script.NoSlots {
-			s.Procs = []int{s.Procs[0] + c.slots(list[0].home)}
+			s.Procs = slices.Clone(s.Procs)
+			s.Procs[len(s.Procs)-1] += c.slots(list[len(list)-1].home)
 			c.Program.Steps[i] = s
 		}
 	}
 }
 
 func (c *Case) grant(h home, slots int) {
+	for i, n := 0, h.site; n < 0 && i < len(c.Spares); i++ {
+		s := &c.Spares[i]
+		if s.World != h.world {
+			continue
+		}
+		if n++; n == 0 {
+			s.Slots = max(s.Slots, slots)
+			return
+		}
+	}
 	first, at := 0, 0
 	for _, n := range c.Program.Worlds[:h.world] {
 		first += n
@@ -240,7 +272,7 @@ var errEndsEarly = errors.New("it ends before it is in MPI")
 // doomed returns the job of procs whose spawn must fail: they do nothing, or end before Init.
 func (x *execution) doomed(program string, sites []job.Site) (*job.Config, error) {
 	one := *x.c
-	one.Sites = sites
+	one.Sites, one.Spares = sites, nil
 	watch, err := newWatch(x.k, &one, x.cover, false)
 	if err != nil {
 		return nil, err

@@ -62,15 +62,19 @@ func TestSpawn(t *testing.T) {
 func TestSpawnFails(t *testing.T) {
 	const head = "seed 1\njob direct=yes\nsite hosts=2 slots=2\nsite hosts=1 slots=1\nsite hosts=1\nprocs 3 1\n"
 	for step, want := range map[string]string{
-		"spawn a root=0 procs=3 fails=room\n":          "",
-		"spawn a root=2 procs=2 fails=room\n":          "",
-		"spawn a root=0 procs=2 fails=room hosts=s1\n": "",
-		"spawn a root=0 procs=2 fails=room\n":          "there may be room",
-		"spawn a root=1 procs=1 fails=place hosts=x\n": "",
-		"spawn a root=1 procs=2 fails=life\n":          "",
-		"spawn a root=1 procs=3 fails=life\n":          "may be no room",
-		"spawn a root=1 procs=1,1 fails=life\n":        "has one command",
-		"spawn a root=3 procs=1 fails=life\n":          "not in a",
+		"spawn a root=0 procs=3 fails=room\n":               "",
+		"spawn a root=2 procs=2 fails=room\n":               "",
+		"spawn a root=0 procs=2 fails=room hosts=s1\n":      "",
+		"spawn a root=0 procs=2 fails=room\n":               "there may be room",
+		"spawn a root=1 procs=1 fails=place hosts=x\n":      "",
+		"spawn a root=1 procs=2 fails=life\n":               "",
+		"spawn a root=1 procs=3 fails=life\n":               "may be no room",
+		"spawn a root=1 procs=1,1 fails=life\n":             "",
+		"spawn a root=1 procs=1,1 fails=room\n":             "there may be room",
+		"spawn a root=1 procs=1,2 fails=room hosts=s1,s0\n": "there may be room",
+		"spawn a root=1 procs=1,3 fails=room hosts=s1,s0\n": "",
+		"spawn a root=1 procs=1,1 fails=place hosts=x,x\n":  "has one command",
+		"spawn a root=3 procs=1 fails=life\n":               "not in a",
 	} {
 		c, err := Parse(head + step)
 		if want == "" && err == nil {

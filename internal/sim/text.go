@@ -76,6 +76,9 @@ func (c *Case) String() string {
 	for i := range c.Sites {
 		fmt.Fprintln(&b, lineOfSite(&c.Sites[i]))
 	}
+	for i := range c.Spares {
+		fmt.Fprintln(&b, line.Write("spare", c.Spares[i], Spare{}))
+	}
 	for _, f := range c.Faults {
 		fmt.Fprintf(&b, "fault %v\n", f)
 	}
@@ -148,6 +151,10 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 		l := siteLine{Params: startup.DefaultParams()}
 		err = line.Read(words, &l)
 		c.Sites = append(c.Sites, l.site())
+	case "spare":
+		var s Spare
+		err = line.Read(words, &s)
+		c.Spares = append(c.Spares, s)
 	case "fault":
 		var f job.Fault
 		f, err = job.ParseFault(strings.Join(words, " "))
@@ -170,6 +177,9 @@ func (c *Case) checkNumbers() error {
 	_, specs := c.links()
 	for _, s := range specs {
 		chances, least = append(chances, s.Chop, s.Lend, s.Reset), append(least, s.Capacity)
+	}
+	for _, s := range c.Spares {
+		chances, least = append(chances, s.Fails), append(least, s.Slots)
 	}
 	for _, p := range chances {
 		if !(p >= 0 && p <= 1) {

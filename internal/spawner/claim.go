@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/spawn"
@@ -49,15 +48,9 @@ func (d *Spawner) reserveSlots(ctx context.Context, e *hostRequest) (a result) {
 	if r != nil {
 		return result{Refused: r}
 	}
-	if len(e.Hosts) == 0 || slices.ContainsFunc(e.Hosts, func(h int) bool { return h < 0 || h >= len(d.hosts()) }) {
-		return result{Refused: spawn.Refuse(-1, "site %s has no host of %d", d.Routes.Site.Name, e.Hosts)}
-	}
-	if d.Present != nil {
-		all := w.Hosts
-		w.Hosts = slices.DeleteFunc(slices.Clone(all), func(h int) bool { return !d.Present(h) })
-		if len(w.Hosts) == 0 {
-			return result{Refused: spawn.Refuse(-1, "host %s of site %s has left, as its part of the job is over", d.hosts()[all[0]], d.Routes.Site.Name)}
-		}
+	present := func(h int) bool { return d.Present == nil || d.Present(h) }
+	if r := w.At(d.Routes.Site.Name, len(d.hosts()), present, func(h int) string { return d.hosts()[h].String() }); r != nil {
+		return result{Refused: r}
 	}
 	answer := make(chan spawn.SlotAnswer[claim], 1)
 	d.withSlots(func() {
@@ -88,19 +81,15 @@ func (d *Spawner) procsOfHosts() (procs []int) {
 	return procs
 }
 
-// leaving reports whether procs of a claim may be about to end: they have disconnected from their
-// parents, or some have finished. Of those of other hosts that is not known here, and so they may.
-// The caller has the spawner's mu.
+// leaving reports whether procs of a claim may be about to end. The caller has the spawner's mu.
 func (d *Spawner) leaving(c claim) bool {
-	here := false
+	var here []bool
 	for at, p := range d.parts {
 		if at.claim == c {
-			if here = true; p.leaving() {
-				return true
-			}
+			here = append(here, p.leaving())
 		}
 	}
-	return !here || c.Host != d.Self
+	return spawn.MayLeave(here, c.Host == d.Self)
 }
 
 func (d *Spawner) nextName(ctx context.Context) (string, *spawn.Refusal) {

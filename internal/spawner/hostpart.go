@@ -95,10 +95,9 @@ func (h *hostPart) settled() (r *spawn.Refusal, proc int) {
 	}
 }
 
-// end ends what has begun or was prepared. Other hosts hear of the end of a world whose procs are
-// in Init from its server.
+// end ends what has begun or was prepared.
 func (h *hostPart) end(f *ending.Failure) {
-	if !h.here() && h.over.Swap(true) {
+	if inInit := !h.here() && h.over.Swap(true); !spawn.TellsPart(h.here(), inInit) {
 		return
 	}
 	e := &hostRequest{Do: doEnd, Claim: h.claim, At: h.at, why: f}
@@ -284,8 +283,7 @@ func (all hostParts) outcomes(server Server, limit time.Duration) (parts []endin
 		if h.here() {
 			continue
 		}
-		// A proc may fail after the end of its world; the server does not learn of that.
-		if f := ending.WorldOutcome(parts, nil, false).Failure; f == nil || f.Remote {
+		if ending.AwaitsPart(parts) {
 			parts = append(parts, h.whyGone(limit))
 		}
 		h.forget()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/openimpi/impi/config"
 	"github.com/openimpi/impi/core/spawn"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/internal/hostlist"
 	"github.com/openimpi/impi/internal/procs"
 )
@@ -96,24 +97,8 @@ func (d *Spawner) job(by *procs.Proc) *spawn.Job {
 	if name, err := os.Hostname(); err == nil {
 		j.Names = []string{name}
 	}
-	for _, c := range world.Clients {
-		s := spawn.Site{Name: d.Routes.SiteName(int(c.Rank))}
-		file := d.hosts()
-		if c.Rank != world.Self {
-			x, _ := d.Routes.Job.Site(s.Name)
-			file = x.Hosts
-		}
-		for i := range c.NHosts {
-			h := spawn.Host{Addresses: []netip.Addr{world.Hosts[int(c.FirstHost)+i].Address.Addr()}}
-			if len(file) == c.NHosts && file[i].Address.IsValid() { // the network setting may have chosen another
-				h.Addresses = append(h.Addresses, file[i].Address)
-			}
-			if len(file) == c.NHosts && file[i].Name != "" {
-				h.Names = append(h.Names, file[i].Name)
-			}
-			s.Hosts = append(s.Hosts, h)
-		}
-		j.Sites = append(j.Sites, s)
+	for i := range world.Clients {
+		j.Sites = append(j.Sites, d.place(&world.Clients[i]))
 	}
 	if d.SpareSites != nil {
 		for _, x := range d.SpareSites.List() {
@@ -135,18 +120,24 @@ func (d *Spawner) hostOfProc(p *procs.Proc) int {
 	return max(0, slices.IndexFunc(d.Routes.Site.Hosts, func(h config.Host) bool { return h.Address.String() == p.Address() }))
 }
 
-// hostsFor returns the hosts of the site that may start a part that another site asks for.
-func (d *Spawner) hostsFor(address string) (hosts []int) {
+// place describes a site of the job as a place for spawned procs.
+func (d *Spawner) place(c *startup.ClientInfo) spawn.Site {
 	world := d.Routes.World
-	first := int(world.Clients[world.Self].FirstHost)
-	a, err := netip.ParseAddr(address)
-	for i, h := range d.hosts() {
-		switch {
-		case address == "" && (d.Hosts != nil || i == 0):
-			hosts = append(hosts, i)
-		case err == nil && (h.Address == a || world.Hosts[first+i].Address.Addr() == a):
-			hosts = append(hosts, i)
-		}
+	s := spawn.Site{Name: d.Routes.SiteName(int(c.Rank))}
+	file := d.hosts()
+	if c.Rank != world.Self {
+		x, _ := d.Routes.Job.Site(s.Name)
+		file = x.Hosts
 	}
-	return hosts
+	for i := range c.NHosts {
+		h := spawn.Host{Addresses: []netip.Addr{world.Hosts[int(c.FirstHost)+i].Address.Addr()}}
+		if len(file) == c.NHosts && file[i].Address.IsValid() { // the network setting may have chosen another
+			h.Addresses = append(h.Addresses, file[i].Address)
+		}
+		if len(file) == c.NHosts && file[i].Name != "" {
+			h.Names = append(h.Names, file[i].Name)
+		}
+		s.Hosts = append(s.Hosts, h)
+	}
+	return s
 }

@@ -14,20 +14,11 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// Judge decides about a request of another node. It is accepted from other sites of the job, on
-// links that their procs may have.
+// Judge decides about a request of another node.
 func (d *Spawner) Judge(hello dynamic.Hello, l link.Link, t *routes.Transport) dynamic.Verdict {
-	job, from := d.Routes.World, routes.NoRank
-	if hello.Src >= 0 && int(hello.Src) < len(job.Hosts) {
-		from = d.Routes.FirstRankOf(wire.HostRank(hello.Src))
-	}
-	switch {
-	case from == routes.NoRank, job.Procs.At(from).Client == job.Self:
-		return dynamic.UnknownRank
-	case !d.Routes.Allows(from, t), !d.Routes.AllowsPlane(from, l):
-		return dynamic.NotAllowed
-	}
-	return dynamic.Accepted
+	return spawn.Judge(d.Routes.World, wire.HostRank(hello.Src), func(first wire.WorldRank) bool {
+		return d.Routes.Allows(first, t) && d.Routes.AllowsPlane(first, l)
+	})
 }
 
 // Serve handles the request of another node on a link, and closes the link. ctx ends with the job.
@@ -78,9 +69,11 @@ func (d *Spawner) reserveFor(ctx context.Context, wanted *spawn.Part) (hostParts
 	if r := wanted.Check(); r != nil {
 		return nil, spawn.Reply{Refused: r}
 	}
-	hosts := d.hostsFor(wanted.Host)
-	if len(hosts) == 0 {
-		return nil, spawn.Reply{Refused: spawn.Refuse(-1, "site %s has no host %s", d.Routes.Site.Name, wanted.Host)}
+	site := d.place(&d.Routes.World.Clients[d.Routes.World.Self])
+	site.Name = d.Routes.Site.Name
+	hosts, r := site.HostsFor(wanted, d.Hosts != nil)
+	if r != nil {
+		return nil, spawn.Reply{Refused: r}
 	}
 	return d.reserve(ctx, wanted, hosts, nil)
 }

@@ -181,8 +181,8 @@ func (w *world) end(f *ending.Failure) {
 	for _, p := range w.parts {
 		p.end(f)
 	}
-	if len(w.own.here()) == 0 && w.server != nil {
-		go w.server.Close() // the server reports the end to the others; it waits for nothing of ours
+	if spawn.EndsServer(len(w.own.here())) && w.server != nil {
+		go w.server.Close() // it waits for nothing of ours
 	}
 }
 

@@ -27,10 +27,11 @@ const (
 	Stall       FaultKind = "stall"        // Target picks a link, as for CutLink
 	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
 	DrainPlugin FaultKind = "drain-plugin" // Target is a client rank; without a remainder by 4, there is no other transport
+	NoMPI       FaultKind = "no-mpi"       // Target is as for LoseHost: its procs end well without a call of Init, from the start
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, NoMPI}
 
 // Deadly reports whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash && k != DrainPlugin }
@@ -88,6 +89,10 @@ func ParseFault(s string) (Fault, error) {
 
 // Plan schedules a fault. It must be called before Run.
 func (w *Simulation) Plan(f Fault) {
+	if f.Kind == NoMPI {
+		idle(w, f)
+		return
+	}
 	if f.Kind == FailLate {
 		w.failLate[f.Target%len(w.procs)] = &f
 		return
@@ -118,6 +123,7 @@ type FaultHit struct {
 	// may still end in order, if it no longer needs what was hit.
 	waits bool
 	lost  *host
+	idle  *host
 }
 
 func (w *Simulation) commit(f Fault) {
@@ -130,7 +136,7 @@ func (w *Simulation) commit(f Fault) {
 			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said && !survives(w))
 			p.crash()
 		}
-	case FailLate: // handled by Plan
+	case FailLate, NoMPI: // handled by Plan
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
 			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), !survives(w))
@@ -218,7 +224,7 @@ func (w *Simulation) harm(f Fault) {
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, LoseHost: // these do not concern links
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, LoseHost, NoMPI: // these do not concern links
 	}
 }
 

@@ -93,6 +93,9 @@ func (m *machines) submit(host int, all []int) {
 	if err != nil {
 		m.s.fail(ending.NodeFailed(err))
 	}
+	if m.s.hosts[host].idle {
+		b = nil
+	}
 	m.tree.Submit(host, b)
 }
 
@@ -144,6 +147,17 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 
 // Gathered joins the server with the parts of all hosts.
 func (m *machines) Gathered(parts [][]byte) {
+	var without []bool
+	for _, b := range parts {
+		without = append(without, len(b) == 0)
+	}
+	if done, f := ending.WithoutMPI(siteName(int(m.s.rank)), without, func(hosts []int) string { return fmt.Sprint("machines ", hosts) }); done || f != nil {
+		if f == nil { // a fault makes one of several machines idle, not all
+			f = ending.NodeFailed(fmt.Errorf("%w: no machine of site %d is in MPI", ErrDisorder, m.s.rank))
+		}
+		m.s.fail(f)
+		return
+	}
 	c := m.config
 	c.Hosts = nil
 	for i, b := range parts {
@@ -215,13 +229,18 @@ func (m *machines) Finished() {
 
 // end tells the hosts that the job is over, and ends the head.
 func (m *machines) end(f *ending.Failure) {
+	text := ""
+	if f != nil {
+		text = f.Text
+	}
+	if noticeOf(m.s.hosts[0], f).Site {
+		m.tree.End(text)
+	}
 	if f == nil {
-		m.tree.End("")
 		m.s.w.k.After(time.Second, m.crash)
 		return
 	}
-	m.tree.End(f.Text)
-	m.close(0, f.Text)
+	m.close(0, f)
 }
 
 func (m *machines) crash() {
@@ -240,15 +259,15 @@ func lostHost(text string) *ending.Failure {
 // JobEnded ends the procs of a host when the job has failed.
 func (m *machines) JobEnded(i int, report string) {
 	if report != "" {
-		m.close(i, report)
+		m.close(i, &ending.Failure{Text: report, Reported: true})
 	}
 }
 
-func (m *machines) close(i int, why string) {
+func (m *machines) close(i int, f *ending.Failure) {
 	h := m.s.hosts[i]
 	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() {
 		if !h.gone {
-			h.tell(why, func() { h.down((*host).close) })
+			tellPeers(h, f, noticeOf(h, f), func() { h.down((*host).close) })
 		}
 	})
 }
@@ -262,7 +281,7 @@ func (m *machines) Lost(at, who int, why error) {
 	case h.survival.on: // the others may go on, and hear that it ends
 		h.why = text
 		h.survival.loseHosts([]int{at}, lostHost(text))
-		endSoon(h)
+		endSoon(h, lostHost(text))
 		return
 	case at == 0:
 		m.s.fail(lostHost(text))
@@ -272,8 +291,7 @@ func (m *machines) Lost(at, who int, why error) {
 	}
 	m.s.w.k.After(ending.Died.HoldTime(), func() {
 		if !h.gone {
-			m.tree.Fail(at, text)
-			h.down((*host).close)
+			m.tell(h, lostHost(text))
 		}
 	})
 }
@@ -293,10 +311,23 @@ func missing(s *site, hosts []int) string {
 // ParentNotFound ends a host that has not found its parent.
 func (m *machines) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
 
-// endSoon ends one of several hosts soon.
-func endSoon(h *host) {
+// endSoon ends one of several hosts soon, which is not the head.
+func endSoon(h *host, f *ending.Failure) {
 	k := h.s.w.k
-	k.After(k.Between(0, time.Millisecond), func() { h.down((*host).close) })
+	k.After(k.Between(0, time.Millisecond), func() {
+		if !h.gone {
+			h.s.machines.tell(h, f)
+		}
+	})
+}
+
+// tell ends a host after it has told others by which failure.
+func (m *machines) tell(h *host, f *ending.Failure) {
+	notice := noticeOf(h, f)
+	if notice.Site {
+		m.tree.Fail(h.number, f.Text)
+	}
+	tellPeers(h, f, notice, func() { h.down((*host).close) })
 }
 
 // down ends one of several hosts; by ends its procs, its switch and its connections.
@@ -352,6 +383,38 @@ func lose(w *Simulation, f Fault) {
 		s.machines.tree.Crash(0)
 		s.loseHead()
 	}
+}
+
+// idle has the procs of a machine end well and not call MPI Init: that of one of several hosts of
+// an own site.
+func idle(w *Simulation, f Fault) {
+	var all []*host
+	for _, s := range w.sites {
+		if s.machines != nil {
+			all = append(all, s.hosts...)
+		}
+	}
+	if len(all) == 0 || slices.ContainsFunc(w.hits, func(h FaultHit) bool { return h.Fault.Kind == NoMPI }) {
+		return
+	}
+	h := all[f.Target%len(all)]
+	h.idle = true
+	w.hit(f, fmt.Sprintf("machine %d of site %d", h.number, h.s.rank), true)
+	w.hits[len(w.hits)-1].idle = h
+}
+
+// idleBlamed checks that a site one of whose machines has no procs in MPI says so, if nothing else
+// went wrong in the job.
+func idleBlamed(w *Simulation) error {
+	if len(w.hits) != 1 || w.hits[0].idle == nil || w.stalled {
+		return nil
+	}
+	h := w.hits[0].idle
+	want := fmt.Sprintf("site s%d: the procs of machines [%d] exited", h.s.rank, h.number)
+	if h.s.err == nil || !strings.Contains(h.s.err.Error(), want) {
+		return fmt.Errorf("%w: the procs of %s are not in MPI, and its site ended with: %w", ErrWrongCause, w.hits[0].What, h.s.err)
+	}
+	return nil
 }
 
 // spreads is how long news takes at most from any host to the head and on to all others.

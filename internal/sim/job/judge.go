@@ -51,7 +51,7 @@ func (w *Simulation) judge() error {
 	if err := errors.Join(w.afterwards(), outlived(w)); err != nil || w.broke == nil {
 		return err
 	}
-	if err := errors.Join(w.blamed(), namesLost(w)); err != nil {
+	if err := errors.Join(w.blamed(), namesLost(w), idleBlamed(w)); err != nil {
 		return err
 	}
 	if w.ended == nil {
@@ -96,6 +96,11 @@ func (w *Simulation) agree() error {
 			failed = s
 		}
 	}
+	for _, x := range w.spares {
+		if x.failed != nil && x.job != nil && failed == nil && w.server.err == nil {
+			return fmt.Errorf("the job has ended in order, and to %s with: %w", x.name, x.failed)
+		}
+	}
 	for _, s := range w.sites {
 		if s.untold && !w.excused(s) {
 			return fmt.Errorf("the server has closed the connection of site %d without a reason", s.rank)
@@ -134,6 +139,11 @@ func (w *Simulation) blamed() error {
 	}
 	if w.server.err == nil || !strings.Contains(w.server.err.Error(), want) {
 		return fmt.Errorf("%w: %s, and the server was told: %w", ErrWrongCause, want, w.server.err)
+	}
+	for _, s := range w.sites {
+		if s.err != nil && !strings.Contains(s.err.Error(), want) {
+			return fmt.Errorf("%w: %s, and site %d ended with: %w", ErrWrongCause, want, s.rank, s.err)
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/openimpi/impi/core/datatype"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/route"
+	"github.com/openimpi/impi/core/startup"
 	"github.com/openimpi/impi/core/wire"
 )
 
@@ -43,8 +44,11 @@ func (s *Site) listens() []string {
 
 // cardOf returns the parts of a business card that routes need; nil: the site's procs have no
 // cards.
-func cardOf(s *site) *dynamic.BusinessCard {
-	if s.cfg.Foreign != nil || !s.w.job.AllOwn {
+func cardOf(s *site) *dynamic.BusinessCard { return cardIn(s.w.job, s) }
+
+// cardIn is cardOf for whoever has the job from the server.
+func cardIn(job *startup.Job, s *site) *dynamic.BusinessCard {
+	if s.cfg.Foreign != nil || !job.AllOwn {
 		return nil
 	}
 	c := &dynamic.BusinessCard{Node: siteName(int(s.rank)), ByteOrder: dynamic.LittleEndian}

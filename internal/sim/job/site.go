@@ -87,6 +87,7 @@ type host struct {
 	silent   bool                       // the machine is lost silently: nothing answers at its address
 	why      string                     // of several hosts: why the host had lost its parent
 	lost     bool                       // of several hosts: a fault has hit the host or one above it
+	idle     bool                       // of several hosts: its procs have ended and have not called MPI Init
 	survival survival
 	meets    *meetingNode // nil: the job has not begun
 }
@@ -125,14 +126,8 @@ func newSite(w *Simulation, rank wire.ClientRank, cfg Site) (*site, error) {
 	config.Token[0], config.Token[1], config.Token[2] = byte(w.k.Rand().Uint32()), 1, byte(w.number)
 	if cfg.Foreign == nil {
 		s.token = config.Token
-		if !cfg.NoOnDemand {
-			config.Versions = []wire.Version{wire.OnDemandVersion, wire.FailVersion, wire.LostVersion}
-			if w.cfg.Survive {
-				config.Versions = append(config.Versions, wire.SurviveVersion)
-			}
-			if w.cfg.Questions > 0 {
-				config.Versions = append(config.Versions, wire.AskVersion)
-			}
+		if !cfg.NoOnDemand { // an older release announces nothing
+			config.Versions = startup.Abilities{Survives: w.cfg.Survive}.Announce(nil)
 		}
 	}
 	for i, procs := range cfg.Hosts {
@@ -292,6 +287,9 @@ func (s *site) judge(err error) {
 		s.job = job
 		s.watch.Tie = tieOf(s)
 		s.w.begin(job)
+		if s.w.wrong == nil {
+			s.w.wrong = announced(s.w, job)
+		}
 		if s.w.cfg.Worlds != nil {
 			for _, h := range s.hosts {
 				h.meets = newMeetings(s)

@@ -48,6 +48,9 @@ func (s *site) allFinished() bool {
 // nil.
 func (s *site) over(f *ending.Failure) {
 	s.outcome = s.end.Conclude(f)
+	if s.w.cfg.Survive {
+		s.hosts[0].survival.rules.Sum(&s.outcome)
+	}
 	if f := s.outcome.Failure; f != nil {
 		s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
 	}
@@ -101,8 +104,8 @@ func (s *site) giveUp(f *ending.Failure) {
 	s.left = true
 	s.err = fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
 	s.w.k.Tracef("site %d fails: %v", s.rank, f)
-	excluded := s.hosts[0].survival.rules.Excluded()
-	if !excluded {
+	notice := noticeOf(s.hosts[0], f)
+	if notice.Server == ending.Resigns {
 		s.client.Fail(f)
 		s.say()
 	}
@@ -115,12 +118,25 @@ func (s *site) giveUp(f *ending.Failure) {
 		return
 	}
 	s.w.k.After(s.w.k.Between(0, time.Millisecond), func() {
-		if s.cfg.Foreign != nil || excluded {
+		if s.cfg.Foreign != nil {
 			s.shutDown()
 			return
 		}
-		s.hosts[0].tell(f.Text, s.shutDown)
+		tellPeers(s.hosts[0], f, notice, s.shutDown)
 	})
+}
+
+// noticeOf returns whom the host's node tells of its end.
+func noticeOf(h *host, f *ending.Failure) ending.Notice {
+	return ending.EndingNode{Head: h.number == 0, Excluded: h.survival.rules.Excluded()}.Notice(f)
+}
+
+func tellPeers(h *host, f *ending.Failure, notice ending.Notice, then func()) {
+	if !notice.Peers {
+		then()
+		return
+	}
+	h.tell(f.Text, then)
 }
 
 func (h *host) tell(text string, then func()) {

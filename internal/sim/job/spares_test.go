@@ -66,7 +66,10 @@ func (x *spareRun) parents(e Env) error {
 		if e.World().Rank() == 0 {
 			x.spawned++
 		}
-		if err := errors.Join(c.Barrier(), c.Disconnect()); err != nil {
+		if err := c.Barrier(); err != nil { // after an error nobody may use c, not even to disconnect
+			return err
+		}
+		if err := c.Disconnect(); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package job
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -62,6 +61,18 @@ func (h *host) machine() int {
 		n -= len(p.hostParts)
 	}
 	return h.number
+}
+
+// hostPartOf returns the number of the host part of p that the host of a spawned world runs, or -1.
+func hostPartOf(h *host, p *part) int {
+	n := h.number
+	for _, q := range h.s.parts {
+		if q == p && n >= 0 && n < len(q.hostParts) {
+			return n
+		}
+		n -= len(q.hostParts)
+	}
+	return -1
 }
 
 func newSpawner(w *Simulation, rank int, slots int) *spawner {
@@ -129,12 +140,12 @@ func (w *spawned) plan() ([]*spawn.PlacedPart, *spawn.Refusal) {
 	w.Port, w.name = port.Name(), fmt.Sprintf("spawn%d", w.a.spawns)
 	home := homeOf(w.parents)
 	j := spawn.Job{Self: home.rank, SpawnerHost: w.Spawner.h.machine(), Names: []string{"here"}, Spread: home.machines != nil}
+	if home.rank == spareRank {
+		j.Self, j.Sites = 0, []spawn.Site{placeOf(home)}
+		return j.Plan(w.name, w.Commands)
+	}
 	for _, s := range home.w.sites {
-		x := spawn.Site{Name: siteName(int(s.rank))}
-		for i := range s.hosts {
-			x.Hosts = append(x.Hosts, spawn.Host{Addresses: []netip.Addr{address(s.rank, i).Addr()}})
-		}
-		j.Sites = append(j.Sites, x)
+		j.Sites = append(j.Sites, placeOf(s))
 	}
 	for _, x := range home.spareLinks.List() {
 		j.Spares = append(j.Spares, x.Site)
@@ -156,7 +167,9 @@ func (w *spawned) reserve() {
 		w.askSpare(p)
 		return
 	}
-	p.at = homeOf(w.parents).w.sites[placed.Client]
+	if p.at = homeOf(w.parents); p.at.rank != spareRank {
+		p.at = p.at.w.sites[placed.Client]
+	}
 	w.ask(p)
 }
 
@@ -190,6 +203,9 @@ func (w *spawned) begin() {
 			sites = append(sites, Site{Params: p.at.cfg.Params})
 		}
 		s := &sites[p.NewClient]
+		if p.misplaced() && w.parents.w.wrong == nil {
+			w.parents.w.wrong = fmt.Errorf("%w: %s: site %d starts the procs for host %s on %v", ErrDisorder, w.name, p.at.rank, p.Host, p.hostParts)
+		}
 		for i := range p.hostParts {
 			s.Hosts = append(s.Hosts, total(p.hostParts[i].Procs))
 		}
@@ -251,17 +267,18 @@ func (s *site) endSpawned(worlds []*spawn.SpawnedWorld[*proc], why string) {
 	}
 }
 
-// end ends what was started. The other sites learn of it from this one or, if this one has no part,
-// from the world's server, which runs here.
+// end ends what was started.
 func (w *spawned) end(why string) {
-	here := false
+	here := 0
 	for _, p := range w.parts {
-		here = here || p.local()
-		if p.local() || w.Refusal() != nil {
+		if p.local() {
+			here++
+		}
+		if spawn.TellsPart(p.local(), p.inInit) {
 			p.tell(func() { p.end(why) })
 		}
 	}
-	if !here && w.world != nil && !w.world.server.ended {
+	if spawn.EndsServer(here) && w.world != nil && !w.world.server.ended {
 		w.world.server.crash()
 	}
 }
@@ -312,6 +329,7 @@ func (w *spawned) check() {
 	if o.Failure != nil {
 		text = o.Failure.Text
 	}
+	w.judge(o)
 	end := s.parents.worlds.Ended(&w.SpawnedWorld, text, false)
 	if end.Fails {
 		o.Failure = ending.SpawnedFailed(w.name, fmt.Sprintf("rank %d", w.Spawner.rank), o.Failure)
@@ -320,10 +338,24 @@ func (w *spawned) check() {
 	w.a.with(w.Spawner.h, func(n *meetingNode) { n.Break(w.Spawner, w.Port, errors.New(w.name+": "+end.Reason)) })
 }
 
+// judge checks that the node which has spawned the world knows of a failure that it or the world's
+// server has met.
+func (w *spawned) judge(o ending.Outcome) {
+	fails, own := w.world.server.err != nil, false
+	for _, p := range w.parts {
+		if f := p.site.outcome.Failure; p.local() && f != nil {
+			fails, own = true, own || !f.Remote
+		}
+	}
+	if failed := o.Failure != nil; w.world.wrong == nil && (failed != fails || own && o.Failure.Remote) {
+		w.world.wrong = fmt.Errorf("%w: %s fails: %t, by its own site: %t, and to its parents its failure is %v", ErrDisorder, w.name, fails, own, o.Failure)
+	}
+}
+
 func (w *spawned) outcome() ending.Outcome {
 	var parts []ending.Outcome
 	for _, p := range w.parts {
-		if p.local() {
+		if p.local() && ending.AwaitsPart(parts) {
 			parts = append(parts, p.site.outcome)
 		}
 	}

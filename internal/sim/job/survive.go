@@ -147,7 +147,7 @@ func excluded(h *host, f *ending.Failure) {
 		s.fail(f)
 		return
 	}
-	endSoon(h)
+	endSoon(h, f)
 }
 
 // worldLink is a link between worlds.
@@ -212,12 +212,28 @@ func (p *proc) lost() bool {
 	return p.crashed || p.s.dead || p.h.lost || p.unlinked && p.err == nil && !p.fini
 }
 
+// misreported checks that a site whose job has gone on without procs ends with that as its failure.
+func misreported(s *site) error {
+	lost := 0
+	for _, l := range s.hosts[0].survival.rules.All() {
+		lost += int(l.Last-l.First) + 1
+	}
+	o := s.outcome
+	if reported := o.Failure != nil && o.Late && o.Failure.Lost == lost && o.Failure.Status != 0; lost > 0 && !reported || lost == 0 && o.Failure != nil && o.Failure.Lost > 0 {
+		return fmt.Errorf("site %d has gone on without %d procs, and ends with %+v", s.rank, lost, o)
+	}
+	return nil
+}
+
 // Unfinished says who of those that are left in a job that goes on without others has not ended in
 // order.
 func (r Result) Unfinished() (err error) {
 	for _, s := range r.World.sites {
 		if !s.dead && !s.finished {
 			err = errors.Join(err, fmt.Errorf("site %d has not finished: %w", s.rank, s.err))
+		}
+		if s.finished {
+			err = errors.Join(err, misreported(s))
 		}
 	}
 	for _, p := range r.World.procs {

@@ -297,6 +297,25 @@ func (o *observed) SawEnd(by *kernel.End) {
 	}
 }
 
+// announced checks that a site knows what the others can do, by the case alone.
+func announced(w *Simulation, j *startup.Job) error {
+	for i, s := range w.cfg.Sites {
+		able := s.Foreign == nil && !s.NoOnDemand
+		for _, x := range []struct {
+			version wire.Version
+			want    bool
+		}{
+			{wire.OnDemandVersion, able}, {wire.FailVersion, able}, {wire.LostVersion, able}, {wire.AskVersion, able},
+			{wire.SurviveVersion, able && w.cfg.Survive}, {wire.AllowsVersion, false},
+		} {
+			if j.Clients[i].Lists(x.version) != x.want {
+				return fmt.Errorf("%w: to site %d, site %d has version %v: %t", ErrDisorder, j.Self, i, x.version, !x.want)
+			}
+		}
+	}
+	return nil
+}
+
 // begin is called by each site when it knows the job. All sites must have the same one.
 func (w *Simulation) begin(j *startup.Job) {
 	if w.job == nil {

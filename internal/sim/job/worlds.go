@@ -59,6 +59,7 @@ type Counts struct {
 	Dials                    int // for links between worlds
 	Links, Ties, Failed, Cut int // between worlds: made, made by both ends at once, not made by chance, cut
 	Spawned, Unspawned       int // worlds; spawns that failed
+	Spares                   int // parts for which a spare site was asked
 	Named, Misnamed          int // requests about names; those requests that failed
 	Renamed, Lost            int // names that were published again; names that could not be published again
 }

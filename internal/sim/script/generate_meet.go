@@ -110,7 +110,7 @@ func (g *meeting) spawn() {
 	}
 	world, _ := g.comms.worldOf(s.Root)
 	hosts := g.o.Hosts(world)
-	if len(hosts) > 0 && s.Fails != ProcEnds && g.OneIn(2) {
+	if len(hosts) > 0 && g.OneIn(2) {
 		for range s.Procs {
 			s.Hosts = append(s.Hosts, Pick(g.Draws, hosts...))
 		}
@@ -139,6 +139,9 @@ func (g *meeting) replace(s, next Spawn) {
 		c.live = false
 	}
 	g.construct(Disconnect{s.New}, false)
+	if members := g.comms.byName[s.World].members; g.OneIn(2) { // it keeps its slots for a while
+		g.emit(Pause{Pick(g.Draws, members...), time.Duration(1+g.IntN(4)) * time.Second})
+	}
 	switch next.Fails {
 	case Nothing:
 		next.New = g.name()

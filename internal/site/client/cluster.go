@@ -60,10 +60,8 @@ type HostEnd struct {
 	Why  error
 }
 
-const (
-	maxSignals = 1024            // that wait until the procs are in MPI; further ones are lost
-	dismissal  = 4 * time.Second // that the head waits for hosts still connecting, if one cannot be part of the site
-)
+// maxSignals is how many signals wait until the procs are in MPI; further ones are lost.
+const maxSignals = 1024
 
 // Cluster connects a node with the other hosts of its site. A nil *Cluster is for a node that runs
 // its whole site.
@@ -100,10 +98,10 @@ type Cluster struct {
 	closed  chan struct{}                // closed by Close
 	once    sync.Once                    // of over
 
-	id        *rendezvous.Identity // certificate among the hosts of the site; nil: none
-	sought    atomic.Int64         // the host that Open waits for
-	dismisses bool                 // the head waits for hosts that are still connecting, see dismissal
-	count     counts
+	id         *rendezvous.Identity // certificate among the hosts of the site; nil: none
+	sought     atomic.Int64         // the host that Open waits for
+	latecomers time.Duration        // see ReportEnd
+	count      counts
 
 	mu      sync.Mutex
 	missing []int // hosts that the head waits for

@@ -58,7 +58,7 @@ func signalWhileHostsConnect(t *testing.T) {
 	}
 	close(over)
 	signals.Wait()
-	o.ReportEnd(nil)
+	o.ReportEnd(nil, 0)
 	o.Close()
 	o.End.Close()
 }

@@ -117,13 +117,13 @@ func (o *Cluster) ReportLate(f *ending.Failure) {
 }
 
 // ReportEnd reports how the job ended: the head to all, the others to the head. f is nil if it went
-// well.
-func (o *Cluster) ReportEnd(f *ending.Failure) {
+// well. At the head, Close then waits for hosts that are still connecting, as long as latecomers.
+func (o *Cluster) ReportEnd(f *ending.Failure, latecomers time.Duration) {
 	tree := o.connected()
 	if tree == nil {
 		return
 	}
-	o.dismisses = o.IsHead() && f != nil && f.Status == ending.StatusConfig
+	o.latecomers = latecomers
 	switch {
 	case o.IsHead() && f == nil:
 		tree.End(nil)
@@ -158,8 +158,8 @@ func (o *Cluster) Close() {
 		return
 	}
 	close(o.closed)
-	if o.dismisses {
-		tree.AwaitLateHosts(dismissal)
+	if o.latecomers > 0 {
+		tree.AwaitLateHosts(o.latecomers)
 	}
 	tree.Close(o.leaveTime())
 	if o.Spawned != "" {

@@ -26,24 +26,12 @@ func hostIDForm(site config.Site) wire.HostIDForm {
 func announce(c *startup.ClientConfig, site config.Site, survive bool) error {
 	c.Dialect = Dialect(site)
 	c.Foreign = !site.Labels.Own()
+	var file []wire.Version
 	for _, v := range site.Labels.Versions {
-		if v := wire.Version(v); v != wire.Version00 && v != wire.PrivateVersion && v != wire.AllowsVersion && v != wire.OnDemandVersion && v != wire.FailVersion && v != wire.LostVersion && v != wire.SurviveVersion && v != wire.AskVersion {
-			c.Versions = append(c.Versions, v)
-		}
+		file = append(file, wire.Version(v))
 	}
-	room := startup.MaxVersions - 2 - len(c.Versions) // after 0.0 and ours
-	add := func(v wire.Version, has bool) {
-		if has && !c.Foreign && room > 0 {
-			c.Versions = append(c.Versions, v)
-			room--
-		}
-	}
-	add(wire.OnDemandVersion, true)
-	add(wire.AllowsVersion, c.Dialect != wire.Draft && site.Protocol.Unexpected > 0)
-	add(wire.FailVersion, c.Dialect != wire.Draft)
-	add(wire.LostVersion, c.Dialect != wire.Draft)
-	add(wire.SurviveVersion, survive)
-	add(wire.AskVersion, c.Dialect != wire.Draft)
+	able := startup.Abilities{Foreign: c.Foreign, Draft: c.Dialect == wire.Draft, Allowances: site.Protocol.Unexpected > 0, Survives: survive}
+	c.Versions = able.Announce(file)
 	for _, name := range site.Labels.Omit {
 		l, ok := wire.LabelCalled(name)
 		if !ok {

@@ -79,21 +79,17 @@ func (m *Client) JoinWithoutMPI(ctx context.Context) error {
 // withoutMPI, at the head, returns an error if the procs of some hosts are not in MPI. If those of
 // no host are, the other hosts are told, and the error is ErrWithoutMPI.
 func (o *Cluster) withoutMPI(parts [][]byte) error {
-	var without []int
-	for host, part := range parts {
-		if len(part) == 0 {
-			without = append(without, host)
-		}
+	var without []bool
+	for _, part := range parts {
+		without = append(without, len(part) == 0)
 	}
-	switch len(without) {
-	case 0:
-		return nil
-	case len(parts):
+	done, f := ending.WithoutMPI(o.Routes.Site.Name, without, o.names)
+	switch {
+	case f != nil:
+		return f
+	case done:
 		o.tree.Load().Start(nil)
 		return ErrWithoutMPI
 	}
-	return &ending.Failure{
-		Text:   fmt.Sprintf("site %s: the procs of %s exited with status 0 before they called MPI Init, which others have called", o.Routes.Site.Name, o.names(without)),
-		Status: 1, Precedence: ending.Decided,
-	}
+	return nil
 }

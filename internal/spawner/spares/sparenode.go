@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/lifetime"
+	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -25,8 +26,10 @@ type Settings struct {
 	Log      hclog.Logger
 	Tasks    *lifetime.Group
 
-	// Dial makes a link to the node of a host of the job, which has accepted this node.
-	Dial func(ctx context.Context, to wire.HostRank) (link.Link, error)
+	// Candidates returns how a host of the job can be dialled now. Dial makes a link to its node by one
+	// of them, which has accepted this node.
+	Candidates func(to wire.HostRank) []routes.Candidate
+	Dial       func(ctx context.Context, to wire.HostRank, by routes.Candidate) (link.Link, error)
 	// HostName returns the name of a host of the job.
 	HostName func(wire.HostRank) string
 	// Procs returns the present number of procs that were spawned here.
@@ -58,7 +61,7 @@ func NewSpareNode(s Settings) *SpareNode { return &SpareNode{Settings: s} }
 // KeepLinks keeps an idle link to each host, as tasks.
 func (s *SpareNode) KeepLinks(hosts []wire.HostRank) {
 	for _, h := range hosts {
-		k := &hostLink{SpareNode: s, to: h, again: make(chan struct{}, 1), events: make(chan event)}
+		k := &hostLink{SpareNode: s, to: h, again: make(chan struct{}, 1), events: make(chan event), offers: spawn.NewHostOffer(s.Patience)}
 		s.mu.Lock()
 		s.told = append(s.told, k.again)
 		s.mu.Unlock()
@@ -66,7 +69,7 @@ func (s *SpareNode) KeepLinks(hosts []wire.HostRank) {
 	}
 }
 
-// ProcsChanged makes the site send the hosts the number of procs.
+// ProcsChanged makes the site send the hosts the number of procs, if it has changed.
 func (s *SpareNode) ProcsChanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,6 +88,8 @@ type hostLink struct {
 	again  chan struct{}
 	events chan event
 	number int // of the current link
+	offers *spawn.HostOffer
+	ways   []routes.Candidate // those that offers has been told of
 }
 
 type event struct {
@@ -94,83 +99,88 @@ type event struct {
 	why    error
 }
 
-// The pauses between dials of a host that does not answer.
-const (
-	firstPause = 50 * time.Millisecond
-	mostPause  = 2 * time.Second
-	lostPause  = 10 * time.Second       // once it is lost
-	endedPause = 250 * time.Millisecond // after it has ended an idle link
-)
-
-// run dials the host until its part of the job is over, or it does not want to be dialled.
+// run keeps the link until the host's part of the job is over, or it does not want to be dialled.
 func (k *hostLink) run() {
 	ctx := context.Context(k.Tasks)
-	for lost := false; ctx.Err() == nil; {
-		if err := k.offer(ctx); err != nil {
-			var refused *RefusedError
-			switch final := errors.As(err, &refused); {
-			case ctx.Err() != nil, errors.Is(err, errOver):
-				return
-			case !lost || final:
-				k.Log.Warn("a host of the job cannot ask this spare site for procs", "host", k.HostName(k.to), "reason", err)
-				k.Lost(k.to, fmt.Sprintf("%s cannot be reached: %v", k.HostName(k.to), err))
-				if final {
-					return
-				}
-			}
-			lost = true
-			select {
-			case <-time.After(lostPause):
-			case <-ctx.Done():
-			}
+	k.offers.Begin(k.Procs())
+	for ctx.Err() == nil && !k.offers.Over() {
+		if x, ok := k.offers.Next(); ok {
+			k.carryOut(ctx, x)
 			continue
 		}
-		lost = false
-		k.Linked(k.to)
-		if k.idle(ctx) {
+		var due <-chan time.Time
+		if at, waits := k.offers.Deadline(); waits {
+			due = time.After(time.Until(at))
+		}
+		select {
+		case <-due:
+			k.offers.Tick(time.Now())
+		case <-k.again:
+			k.offers.Changed(k.Procs())
+		case e := <-k.events:
+			k.heard(e)
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (k *hostLink) carryOut(ctx context.Context, x spawn.OfferStep) {
+	switch x.Action {
+	case spawn.ListCandidates:
+		k.offers.Changed(k.Procs())
+		k.ways = k.Candidates(k.to)
+		k.offers.Candidates(time.Now(), len(k.ways))
+	case spawn.DialOffer:
+		l, err := k.Dial(ctx, k.to, k.ways[x.Candidate])
+		if err == nil {
+			err = k.introduce(ctx, l, x.Procs)
+		}
+		if refused, ok := errors.AsType[*RefusedError](err); ok {
+			k.offers.Refused()
+			k.lose(refused)
 			return
 		}
-	}
-}
-
-// offer makes the next idle link. It fails when the host has not answered for as long as Patience,
-// or has said that it takes no such link.
-func (k *hostLink) offer(ctx context.Context) error {
-	until := time.Now().Add(k.Patience)
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
-		select {
-		case <-k.again: // the state that is sent now is up to date
-		default:
+		if err != nil {
+			k.Log.Debug("a host of the job has not taken a link", "host", k.HostName(k.to), "reason", err)
 		}
-		l, err := k.Dial(ctx, k.to)
+		k.offers.Dialled(time.Now(), dial.ResultOf(err))
+	case spawn.OfferLinked:
+		k.Linked(k.to)
+	case spawn.OfferLost:
+		if x.Final { // lose was called
+			return
+		}
+		failed := dial.Dialing{DialPlan: k.offers.Plan(), Candidates: k.ways}
+		err := failed.Errors()
 		if err == nil {
-			err = k.introduce(ctx, l)
+			err = ErrNoCandidate
 		}
-		if _, ok := errors.AsType[*RefusedError](err); err == nil || ok || time.Now().After(until) {
-			return err
-		}
-		k.Log.Debug("a host of the job is dialled again", "host", k.HostName(k.to), "reason", err)
-		select {
-		case <-time.After(pause):
-		case e := <-k.events: // of the previous link, on which the host has sent its last message
-			if k.isOver(e) {
-				return errOver
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		k.lose(err)
 	}
 }
 
-var errOver = errors.New("the host's part of the job is over")
+// ErrNoCandidate means that a host of the job cannot be dialled by any transport.
+var ErrNoCandidate = errors.New(`no transport is common to this site and the host, works between them and is allowed by the route "*" of both`)
 
-func (k *hostLink) isOver(e event) bool {
-	if !e.order.Over {
-		return false
+func (k *hostLink) lose(why error) {
+	k.Log.Warn("a host of the job cannot ask this spare site for procs", "host", k.HostName(k.to), "reason", why)
+	k.Lost(k.to, fmt.Sprintf("%s cannot be reached: %v", k.HostName(k.to), why))
+}
+
+// heard handles what has come on a link, or its end.
+func (k *hostLink) heard(e event) {
+	switch {
+	case e.order.Over:
+		_ = e.link.Close()
+		k.offers.Stop()
+		k.Over(k.to, e.order.Failure)
+	case e.number != k.number: // the link was replaced by the current one
+	case e.order.Part != nil:
+		k.offers.Taken()
+	default:
+		k.Log.Debug("the link to a host of the job has ended", "host", k.HostName(k.to), "reason", e.why)
+		k.offers.Ended(time.Now())
 	}
-	_ = e.link.Close()
-	k.Over(k.to, e.order.Failure)
-	return true
 }
 
 // RefusedError reports why a node of the job refuses this spare site.
@@ -179,10 +189,10 @@ type RefusedError struct{ Why string }
 // Error returns a message with the node's reason.
 func (r *RefusedError) Error() string { return "it does not take this spare site: " + r.Why }
 
-func (k *hostLink) introduce(within context.Context, l link.Link) error {
+func (k *hostLink) introduce(within context.Context, l link.Link, procs int) error {
 	ctx, cancel := context.WithTimeout(within, answerLimit)
 	defer cancel()
-	o := offer{Site: k.Name, Instance: k.Instance, To: k.to, Procs: k.Procs()}
+	o := offer{Site: k.Name, Instance: k.Instance, To: k.to, Procs: procs}
 	for _, h := range k.Hosts[:min(len(k.Hosts), maxHosts)] {
 		o.Hosts = append(o.Hosts, offeredHost{h.Address, h.Name})
 	}
@@ -234,34 +244,6 @@ func (k *hostLink) await(ctx context.Context, l link.Link, number int) {
 	case <-ctx.Done():
 		if e.order.Part == nil {
 			_ = l.Close()
-		}
-	}
-}
-
-// idle waits until another link is needed. over: none is, as the host's part of the job is over.
-func (k *hostLink) idle(ctx context.Context) (over bool) {
-	for {
-		select {
-		case <-ctx.Done():
-			return true
-		case <-k.again:
-			return false
-		case e := <-k.events:
-			switch {
-			case k.isOver(e):
-				return true
-			case e.order.Part != nil:
-				if e.number == k.number {
-					return false
-				}
-			case e.number == k.number: // otherwise the link was replaced by the current one
-				k.Log.Debug("the link to a host of the job has ended", "host", k.HostName(k.to), "reason", e.why)
-				select {
-				case <-time.After(endedPause):
-				case <-ctx.Done():
-				}
-				return false
-			}
 		}
 	}
 }
