@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/ending"
-	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/netns"
 )
 
@@ -123,8 +123,8 @@ func TestAgentPortClosed(t *testing.T) {
 // before any proc needs it.
 func TestDirectPortClosed(t *testing.T) {
 	t.Parallel()
-	if dial.ReachLimit > 5*time.Second {
-		t.Errorf("it is named after %v", dial.ReachLimit)
+	if dynamic.DialsLimit > 5*time.Second {
+		t.Errorf("it is named after %v", dynamic.DialsLimit)
 	}
 	for _, how := range []string{"reject", "drop"} {
 		for _, c := range []struct{ to, from int }{{1, 2}, {2, 1}} {
@@ -140,7 +140,7 @@ func TestDirectPortClosed(t *testing.T) {
 				}
 				ends(nodes)
 				log := nodes[0].err.String()
-				wantLine(t, "the head", log, "[WARN]", "host="+from.Address, "within="+dial.ReachLimit.String(), "from="+from.Address,
+				wantLine(t, "the head", log, "[WARN]", "host="+from.Address, "within="+dynamic.DialsLimit.String(), "from="+from.Address,
 					fmt.Sprintf("tcp at %s:%d/8: ", to.Address, directPort), openPortRange)
 				if n := strings.Count(log, "direct links cannot be dialled"); n != 1 {
 					t.Errorf("the head has %d such warnings", n)

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/openimpi/impi/internal/connmgr/dial"
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/launch/launchtest"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/netns"
@@ -467,7 +467,7 @@ func TestMachinesWithAFirewallBetween(t *testing.T) {
 				case head == 3 && c.to < 3:
 					what = "no answer yet; the job ends if this lasts for 20s"
 				case head == 3 && strings.Contains(c.proto, "udp"): // a handshake may be slow
-					what = "no answer yet; the job ends after " + dial.ReachLimit.String() + " more"
+					what = "no answer yet; the job ends after " + dynamic.DialsLimit.String() + " more"
 				default:
 					continue
 				}

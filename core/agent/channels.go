@@ -260,6 +260,8 @@ func (c *Channels) Arrive(hello dynamic.Hello) (ArrivalTarget, dynamic.Verdict) 
 	switch {
 	case c.phases[ends.local] == dancing && !onDemand:
 		return ToDance, dynamic.Accepted
+	case !c.ready && onDemand: // the peer dials again; if it waited, it could be accepted after it gave up
+		return Nowhere, dynamic.Busy
 	case !c.ready:
 		return NotReady, dynamic.Accepted
 	case kept && !dials:

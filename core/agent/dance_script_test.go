@@ -105,8 +105,8 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 		fmt.Fprintf(out, "took %d", s.Input(arg("conn"), b))
 		fmt.Fprintf(out, ", wants %d\n", s.MissingBytes(arg("conn")))
 	case "admits":
-		if err := s.Admits(arg("conn"), wire.HostRank(arg("host"))); err != nil {
-			return err
+		if v, err := s.Admits(arg("conn"), wire.HostRank(arg("host"))); err != nil {
+			return fmt.Errorf("%v: %w", v, err)
 		}
 	case "proven":
 		fmt.Fprintln(out, s.Proven(arg("conn"), wire.HostRank(arg("host"))))

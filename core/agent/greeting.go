@@ -21,6 +21,9 @@ const GreetingSize = 4
 // ErrGreeting is wrapped by the reason why a connection is refused.
 var ErrGreeting = errors.New("agent: not a host that is waited for")
 
+// ErrEarly is why a host is refused that needs a channel on demand before the dance is over.
+var ErrEarly = errors.New("agent: it asks for a channel on demand, but this host does not have all channels of the start yet")
+
 // greeting is an accepted connection that has not greeted, or not proven itself, yet.
 type greeting struct {
 	conn    int
@@ -124,28 +127,32 @@ func (h *DanceHost) remedy() string {
 	return `: if it has several addresses, list this one in channels_from in its site's block`
 }
 
-// Admits returns nil if a connection whose greeting has proven that it is host h may become
-// the channel to it. The driver then answers the peer and calls Proven; otherwise it
-// refuses the peer with the error.
-func (d *Dance) Admits(conn int, h wire.HostRank) error {
+// Admits returns Accepted if a connection whose greeting has proven that it is host h may become
+// the channel to it. The driver then answers the peer and calls Proven; otherwise it refuses the
+// peer with the verdict, and why says the reason. A host to which the channel is made on demand is
+// Busy: it dials again, when the dance is over.
+func (d *Dance) Admits(conn int, h wire.HostRank) (v dynamic.Verdict, why error) {
 	i := d.find(conn)
 	if i < 0 || !d.conns[i].proving {
-		return fmt.Errorf("%w: the proof came too late", ErrGreeting)
+		return dynamic.NotAllowed, fmt.Errorf("%w: the proof came too late", ErrGreeting)
+	}
+	if h >= 0 && int(h) < len(d.c.Hosts) && h != d.c.Self && d.c.Hosts[h].Skip && d.c.Hosts[h].Proves {
+		return dynamic.Busy, ErrEarly
 	}
 	if why := d.unfit(d.conns[i].from, h); why != "" {
-		return fmt.Errorf("%w: %s", ErrGreeting, why)
+		return dynamic.NotAllowed, fmt.Errorf("%w: %s", ErrGreeting, why)
 	}
 	if !d.c.Hosts[h].Proves {
-		return fmt.Errorf("%w: it proves that it is host %d, which has nothing to prove it with", ErrGreeting, h)
+		return dynamic.NotAllowed, fmt.Errorf("%w: it proves that it is host %d, which has nothing to prove it with", ErrGreeting, h)
 	}
-	return nil
+	return dynamic.Accepted, nil
 }
 
 // Proven records that the greeting on conn, which Admits allowed, is over. If host h has connected
 // before, conn replaces the earlier connection, which the host has given up. If Proven returns
 // false, the driver closes conn.
 func (d *Dance) Proven(conn int, h wire.HostRank) bool {
-	if d.Admits(conn, h) != nil {
+	if v, _ := d.Admits(conn, h); v != dynamic.Accepted {
 		return false
 	}
 	i := d.find(conn)

@@ -267,7 +267,7 @@ func TestTieOfChannels(t *testing.T) {
 			t.Errorf("host %d: %v", i, v)
 		}
 	}
-	if target, _ := ends[0].Arrive(hello[1]); target != NotReady {
+	if target, v := ends[0].Arrive(hello[1]); target != Nowhere || v != dynamic.Busy {
 		t.Errorf("before the switch runs: %v", target)
 	}
 	ends[0].Ready()

@@ -12,10 +12,6 @@ const (
 	ReachLimit = 5 * time.Second  // at the start of a job, hosts of the own site
 	FarLimit   = 20 * time.Second // at the start of a job, hosts of other sites
 
-	// DialsLimit is the maximum time for one dial of each candidate of a host of which nothing has
-	// come: an unreachable host is named within ReachLimit.
-	DialsLimit = 4500 * time.Millisecond
-
 	// reachNotice is the time after which the next dial that fails is a warning. This comes within
 	// ReachLimit, as two rounds of dials are at most 2 s apart.
 	reachNotice = 3 * time.Second
@@ -30,8 +26,40 @@ type Reach struct {
 	Listens bool // it runs impi, so that it listens before others learn of it
 	Began   time.Time
 
-	slow bool // nothing came in time in the last round, which may be for other reasons
-	told bool // the operator was warned
+	end  time.Time // of the round of dials at the start; zero: none has begun
+	slow bool      // nothing came in time in the last round, which may be for other reasons
+	told bool      // the operator was warned
+}
+
+// StartLimit returns the maximum time for a dial at the start of a job. local says for each
+// candidate, from the one that is dialled on, whether it stays on a machine. All candidates of a
+// round together have DialsLimit if the host listens.
+func (r *Reach) StartLimit(now time.Time, local []bool) time.Duration {
+	if !r.Listens {
+		return dynamic.DialLimit
+	}
+	if r.end.IsZero() {
+		r.end = now.Add(dynamic.DialsLimit)
+	}
+	return dynamic.FirstLimit(r.end.Sub(now), local)
+}
+
+// OnDemandLimit is StartLimit for a channel that is made on demand. All candidates of the first
+// round together have DialsLimit, so that a host that cannot be reached is given up then; those of a
+// later round have as much.
+func (r *Reach) OnDemandLimit(now time.Time, local []bool) time.Duration {
+	left := r.Began.Add(dynamic.DialsLimit).Sub(now)
+	if left <= 0 {
+		left = dynamic.DialsLimit
+	}
+	return dynamic.FirstLimit(left, local)
+}
+
+// OnDemandTime returns the maximum time for making a channel on demand. start is the time that is
+// left for the start of the job, and resume that of a channel to be resumed: a host that accepts
+// connections and does not greet may be busy.
+func OnDemandTime(start, resume time.Duration) time.Duration {
+	return max(ReachLimit, start, resume)
 }
 
 // Reached is what is known of a host after a round of dials.
@@ -48,6 +76,7 @@ type Reached struct {
 // AtStart decides after a round of dials at the start of a job. Who runs impi listens, so silence
 // counts against it; so does that of others where plain TCP is allowed.
 func (r *Reach) AtStart(now time.Time, missed []dynamic.FailedCandidate) (x Reached) {
+	r.end = time.Time{}
 	switch what := signOf(missed, r.Must); {
 	case what == answers:
 		r.slow = false
@@ -61,7 +90,7 @@ func (r *Reach) AtStart(now time.Time, missed []dynamic.FailedCandidate) (x Reac
 	if x.Warn {
 		r.told = true
 		if x.Left = FarLimit; r.Own {
-			x.Left = DialsLimit
+			x.Left = dynamic.DialsLimit
 		}
 	}
 	return x
@@ -71,7 +100,7 @@ func (r *Reach) AtStart(now time.Time, missed []dynamic.FailedCandidate) (x Reac
 // up if nothing of it answers after DialsLimit. If only time ran out, perhaps because a process was
 // busy with its handshake, there is one more round, as at the start of the job.
 func (r *Reach) OnDemand(now time.Time, missed []dynamic.FailedCandidate) (x Reached) {
-	if now.Sub(r.Began) < DialsLimit {
+	if now.Sub(r.Began) < dynamic.DialsLimit {
 		return x
 	}
 	for _, m := range missed {
@@ -81,7 +110,7 @@ func (r *Reach) OnDemand(now time.Time, missed []dynamic.FailedCandidate) (x Rea
 		}
 	}
 	if r.firstSlow(signOf(missed, r.Must)) {
-		return Reached{Warn: r.Listens, Left: DialsLimit}
+		return Reached{Warn: r.Listens, Left: dynamic.DialsLimit}
 	}
 	return Reached{Silent: true}
 }

@@ -36,12 +36,12 @@ func TestReachOnDemand(t *testing.T) {
 		"plain TCP times out":            {false, [][]dynamic.FailedCandidate{{slowly, slowly}}, []bool{true}}, // the kernel would answer
 	} {
 		r := Reach{Must: tc.must, Listens: true, Began: time.Unix(0, 0)}
-		if x := r.OnDemand(r.Began.Add(DialsLimit-1), []dynamic.FailedCandidate{noWay}); x != (Reached{}) {
+		if x := r.OnDemand(r.Began.Add(dynamic.DialsLimit-1), []dynamic.FailedCandidate{noWay}); x != (Reached{}) {
 			t.Errorf("%s: %+v before its time", name, x)
 		}
 		slow := false
 		for i, missed := range tc.rounds {
-			x := r.OnDemand(r.Began.Add(DialsLimit), missed)
+			x := r.OnDemand(r.Began.Add(dynamic.DialsLimit), missed)
 			if x.Silent != tc.want[i] || x.Warn != (r.slow && !slow) {
 				t.Errorf("%s: after round %d: %+v", name, i+1, x)
 			}
@@ -60,7 +60,7 @@ func TestReachAtStart(t *testing.T) {
 		want   []Reached
 	}{
 		"no way to one of the site":     {Reach{Own: true, Listens: true}, 4 * time.Second, []dynamic.FailedCandidate{noWay}, []Reached{{Silent: true}}},
-		"one of the site is slow":       {Reach{Must: true, Own: true, Listens: true}, 4 * time.Second, []dynamic.FailedCandidate{slowly, slowly}, []Reached{{Warn: true, Left: DialsLimit}, {Silent: true}}},
+		"one of the site is slow":       {Reach{Must: true, Own: true, Listens: true}, 4 * time.Second, []dynamic.FailedCandidate{slowly, slowly}, []Reached{{Warn: true, Left: dynamic.DialsLimit}, {Silent: true}}},
 		"no way to one of ours":         {Reach{Listens: true}, time.Second, []dynamic.FailedCandidate{noWay}, []Reached{{Silent: true}}},
 		"no way to one of ours, late":   {Reach{Listens: true}, 3 * time.Second, []dynamic.FailedCandidate{noWay, noWay}, []Reached{{Silent: true, Warn: true, Left: FarLimit}, {Silent: true}}},
 		"one of ours is slow":           {Reach{Must: true, Listens: true}, time.Second, []dynamic.FailedCandidate{slowly, broken, slowly, slowly}, []Reached{{Warn: true, Left: FarLimit}, {}, {Warn: true, Left: FarLimit}, {Silent: true}}},
@@ -73,6 +73,36 @@ func TestReachAtStart(t *testing.T) {
 			if x := r.AtStart(r.Began.Add(tc.after), []dynamic.FailedCandidate{m}); x != tc.want[i] {
 				t.Errorf("%s: after round %d: %+v, want %+v", name, i+1, x, tc.want[i])
 			}
+		}
+	}
+}
+
+// TestReachLimits: the candidates of a round share the time of the round where the host listens.
+func TestReachLimits(t *testing.T) {
+	now := time.Unix(100, 0)
+	two, one := []bool{false, false}, []bool{false}
+	if r := (Reach{Began: now}); r.StartLimit(now, two) != dynamic.DialLimit {
+		t.Error("who need not listen yet has less time")
+	}
+	r := Reach{Listens: true, Began: now}
+	for round := range 2 {
+		if got := r.StartLimit(now, two); got != dynamic.DialsLimit/2 {
+			t.Errorf("round %d: the first has %v", round, got)
+		}
+		if got := r.StartLimit(now.Add(time.Second), one); got != dynamic.DialsLimit-time.Second {
+			t.Errorf("round %d: the second has %v", round, got)
+		}
+		r.AtStart(now, []dynamic.FailedCandidate{{}})
+		now = now.Add(time.Minute)
+	}
+	for after, want := range map[time.Duration]time.Duration{0: dynamic.DialsLimit / 2, time.Second: (dynamic.DialsLimit - time.Second) / 2, dynamic.DialsLimit: dynamic.DialsLimit / 2} {
+		if got := r.OnDemandLimit(r.Began.Add(after), two); got != want {
+			t.Errorf("on demand, after %v: %v", after, got)
+		}
+	}
+	for _, c := range [][3]time.Duration{{-time.Hour, 0, ReachLimit}, {time.Minute, time.Second, time.Minute}, {time.Second, time.Hour, time.Hour}} {
+		if got := OnDemandTime(c[0], c[1]); got != c[2] {
+			t.Errorf("%v: %v", c, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -15,7 +16,7 @@ type Dialler struct {
 	transcript []byte // all bytes sent by both ends, covered by the next MAC
 	out        []byte
 	in         inbox
-	proved     bool
+	proved     bool // Output has returned the proof, or will: before that the acceptor cannot have accepted
 	done       bool
 	err        error
 }
@@ -46,10 +47,6 @@ func (d *Dialler) Output() []byte {
 	d.out = nil
 	return b
 }
-
-// Proved reports whether Output has returned the proof, or will. Before that the acceptor cannot
-// have accepted.
-func (d *Dialler) Proved() bool { return d.proved }
 
 // Done reports whether the link is accepted and packets may follow.
 func (d *Dialler) Done() bool { return d.done }
@@ -105,4 +102,38 @@ func (d *Dialler) verdict(m []byte) error {
 	}
 	d.done = true
 	return nil
+}
+
+// Failed returns the result of a dial whose greeting ended by err. hungUp is true if the acceptor
+// closed the connection, or it broke, and false if the greeting failed otherwise.
+func (d *Dialler) Failed(err error, hungUp bool) DialResult {
+	a := DialResult{Err: err, Verdict: VerdictOf(err)}
+	if a.Verdict == Accepted {
+		a.Failure = GreetingFailed(d.proved, hungUp, d.hello.ResumableID != ResumableID{})
+	}
+	return a
+}
+
+// GreetingFailed returns how a dial has failed whose greeting ended without a proven verdict. proved
+// is true if the dialler has sent its proof, hungUp is as in Failed, and session is true if the link
+// resumes. An acceptor that hangs
+// up before the dialler has proved itself closes connections that it has no room for. Whether it
+// has accepted a link that resumes is then not known: its proc may have it.
+func GreetingFailed(proved, hungUp, session bool) (f DialFailure) {
+	if !proved && hungUp {
+		f |= NoRoom
+	}
+	if session {
+		f |= Uncertain
+	}
+	return f
+}
+
+// VerdictOf returns the verdict of a peer that has proved itself, or Accepted if err is any other
+// error.
+func VerdictOf(err error) Verdict {
+	if r, ok := errors.AsType[*RefusedError](err); ok && r.Proven {
+		return r.Verdict
+	}
+	return Accepted
 }

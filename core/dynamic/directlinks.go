@@ -7,16 +7,34 @@ package dynamic
 type DirectLinks[K comparable] struct {
 	Pairs     PairLinks[K]
 	Resumable ResumableLinks[K]
+	Moves     Moves
+
+	// unused are the links that were accepted and that their procs do not have yet, and whether the
+	// proc has asked for one since.
+	unused map[K]bool
 }
 
-// Arrive returns the verdict about a link that the other end has made. id is the session from its
-// greeting, or zero if the link does not resume. prior is true if the other end's link is used when
-// both dial at the same time. A link that is accepted is entered here before the verdict is sent,
-// since the other end may ask to resume the link from then on.
-func (d *DirectLinks[K]) Arrive(x K, id ResumableID, prior bool) Verdict {
+// Request is called for a proc that asks for a link. It returns true if the node has to dial, and
+// false if there is a link, or one is being made, or was refused.
+func (d *DirectLinks[K]) Request(x K) (dials bool) {
+	if _, ok := d.unused[x]; ok {
+		d.unused[x] = true
+	}
+	return d.Pairs.Request(x)
+}
+
+// arrive returns the verdict about a link for a proc that takes links. id is the session from its
+// greeting, or zero if the link does not resume. A link that is accepted is entered here before the
+// verdict is sent, since the other end may ask to resume the link from then on.
+func (d *DirectLinks[K]) arrive(x K, id ResumableID, prior bool) Verdict {
+	state := d.Pairs.State(x)
 	switch v := d.Pairs.Arrive(x, prior); v {
 	case Accepted:
 		d.enter(x, id, false)
+		if d.unused == nil {
+			d.unused = make(map[K]bool)
+		}
+		d.unused[x] = state != Unlinked // then the proc here has asked for a link before
 		return v
 	case StillLinked: // the prior end, which has made this link, has closed the last one; this node will notice it soon
 		return TieLost
@@ -25,10 +43,18 @@ func (d *DirectLinks[K]) Arrive(x K, id ResumableID, prior bool) Verdict {
 	}
 }
 
-// LostBeforeUse records that an accepted link broke before the proc got it.
-func (d *DirectLinks[K]) LostBeforeUse(x K) {
+// Given records that the proc is given a link that was accepted.
+func (d *DirectLinks[K]) Given(x K) { delete(d.unused, x) }
+
+// LostBeforeUse records that an accepted link broke before the proc got it. again is true if the
+// proc has asked for a link meanwhile, so that the node has to dial: the other end may have given
+// up.
+func (d *DirectLinks[K]) LostBeforeUse(x K) (again bool) {
+	asked := d.unused[x]
+	delete(d.unused, x)
 	d.Resumable.Remove(x, d.Resumable.Get(x))
 	d.Pairs.Drop(x)
+	return asked && d.Pairs.Request(x)
 }
 
 // Uncertain records that the greeting of a link that this node is making broke off: the other end

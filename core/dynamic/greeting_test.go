@@ -508,3 +508,48 @@ func TestGreetingPurposes(t *testing.T) {
 		}
 	}
 }
+
+// TestGreetingFailed: whether a dial is made again, and whether its link is asked for, depends on
+// when its greeting ended and how.
+func TestGreetingFailed(t *testing.T) {
+	for _, c := range []struct {
+		proved, hungUp, session bool
+		want                    DialFailure
+	}{
+		{false, false, false, 0},
+		{false, true, false, NoRoom},
+		{false, true, true, NoRoom | Uncertain},
+		{true, true, false, 0},
+		{true, true, true, Uncertain},
+		{true, false, true, Uncertain},
+	} {
+		if got := GreetingFailed(c.proved, c.hungUp, c.session); got != c.want {
+			t.Errorf("%+v: %b", c, got)
+		}
+		hello := Hello{Src: 1, Dst: 2}
+		if c.session {
+			hello.ResumableID = ResumableID{1}
+		}
+		d := NewDialler(Token{1}, Nonce{2}, hello)
+		if c.proved {
+			a := NewAcceptor(func(WorldID, Purpose) (Token, bool) { return Token{1}, true }, Nonce{3})
+			_, _ = a.Input(d.Output())
+			if _, err := d.Input(a.Output()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := d.Failed(errDial, c.hungUp); got != (DialResult{Err: errDial, Failure: c.want}) {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+	for _, proven := range []bool{false, true} {
+		d := NewDialler(Token{1}, Nonce{2}, Hello{Src: 1, Dst: 2, ResumableID: ResumableID{1}})
+		want := DialResult{Err: &RefusedError{Verdict: Leaving, Proven: proven}, Verdict: Leaving}
+		if !proven { // anybody could have sent that
+			want.Verdict, want.Failure = Accepted, Uncertain
+		}
+		if got := d.Failed(want.Err, false); got != want {
+			t.Errorf("a refusal, proven %v: %+v", proven, got)
+		}
+	}
+}

@@ -57,6 +57,39 @@ func (m *Moves) Order(now time.Time, s *ResumableLink, elsewhere bool) (x Leave,
 	return Moving, false
 }
 
+// Breaker is who breaks a link that Order has said to break.
+type Breaker uint8
+
+// The cases.
+const (
+	BreakHere Breaker = iota // this node, which dials it
+	AskPeer                  // the other end's node: call Asked when it has answered, or does not
+	Nobody                   // the link is lost already, and made again by another transport
+)
+
+// Break says who breaks a link, as Order wants: if the end that does not dial broke it, the other
+// end's node would take it for lost.
+func (m *Moves) Break(s *ResumableLink) Breaker {
+	switch {
+	case s.Dialled:
+		return BreakHere
+	case s.Busy:
+		return Nobody
+	}
+	s.Busy = true
+	return AskPeer
+}
+
+// Asked records whether the other end's node breaks the link. If it does not, the link is broken
+// here all the same.
+func (m *Moves) Asked(s *ResumableLink, heard bool) Breaker {
+	s.Busy = false
+	if heard {
+		return Nobody
+	}
+	return BreakHere
+}
+
 // Ordered records that the other end's node has ordered that a link leaves its transport.
 func (m *Moves) Ordered(now time.Time, s *ResumableLink) { m.tell(now, s) }
 

@@ -6,8 +6,8 @@ type Repair uint8
 // The actions.
 const (
 	NoRepair   Repair = iota // no action: a repair is in progress, or the link was given up
-	Redial                   // dial again, and call Dialled
-	TellPeer                 // ask the other end's node to make its proc dial, and call Dialled
+	Redial                   // dial again, and call Repaired
+	TellPeer                 // ask the other end's node to make its proc dial, and call Repaired
 	NoSuchLink               // the proc has no such link
 )
 
@@ -76,6 +76,16 @@ func (s *ResumableLinks[K]) Repair(x K, id []byte, over bool) Repair {
 		return Redial
 	}
 	return TellPeer
+}
+
+// Repaired records the end of what Repair wanted. made is true if the proc gets a connection, or the
+// other end's node has answered that its proc will dial, and otherwise v is the verdict of that
+// node, Accepted if it has sent none. tell is true if the proc has to be told that there is no
+// connection, and over if the other proc has left MPI. Who has told nobody that the link is lost
+// says nothing: its proc waits until the link's limit.
+func (s *ResumableLink) Repaired(what Repair, made bool, v Verdict) (tell, over bool) {
+	s.Busy = false
+	return !made && (what == Redial || v != Accepted), v == Leaving
 }
 
 // CheckResume returns the verdict about a further connection that the other end's node has made for

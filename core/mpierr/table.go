@@ -141,6 +141,7 @@ var table = []Row{
 	{agent.ErrAskClosed, Other},
 	{agent.ErrAskBusy, Other},
 	{agent.ErrGreeting, Other},
+	{agent.ErrEarly, Other},
 	{agent.ErrProtocol, Other},
 	{agent.ErrTruncated, Other},
 

@@ -62,7 +62,7 @@ const (
 	Drop                           // close Conn
 	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
-	Dial                           // search for a link of Pair for Proc, with Dialling and Answered at each dial; then SetLink or SetNoLink, and Searched
+	Dial                           // search for a link of Pair for Proc, with Dialling and Dialled at each dial; then SearchEnded, and SetLink if there is one
 	AskNames                       // ask the name service what Proc asks by Message; then Named
 	PortClosed                     // Proc has closed the port Port
 )
@@ -76,7 +76,7 @@ type Step[P Proc, C any] struct {
 
 	Request  uint64               // Connect
 	Pair     dynamic.WorldPair    // Dial, and Answer if there is no link
-	Question QuestionID           // Dial: for Dialling, Answered and Searched
+	Question QuestionID           // Dial: for Dialling, Dialled and SearchEnded
 	Token    dynamic.Token        // Connect, Dial: keys the greeting
 	Card     dynamic.BusinessCard // Connect, Dial: of the other end
 	Limit    time.Duration        // Connect: maximum time; 0: the node's default
@@ -342,16 +342,23 @@ func about(x dynamic.WorldPair) wireup.Message {
 	return wireup.Message{Kind: wireup.KindLink, Peer: x.Peer.Rank, Meeting: &wireup.OtherWorld{World: x.Peer.World[:]}}
 }
 
-// Arrive decides about a link that another world's node has made. known reports whether the link is
-// for one of the node's procs, phase is that proc's phase, and allowed reports whether the routes
-// allow the link.
-func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, known bool, state ending.ProcState, allowed bool) dynamic.Verdict {
+// Receiver is what a node knows of the proc that a link is for, when it arrives.
+type Receiver struct {
+	Known   bool // it is one of the node's procs
+	State   ending.ProcState
+	Ended   bool // its process has ended
+	Allowed bool // the routes allow the link
+}
+
+// Arrive decides about a link that another world's node has made. A link for a proc that has ended
+// is refused, as nobody would take it and the other end would wait for a word.
+func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, to Receiver) dynamic.Verdict {
 	switch {
-	case !known || x.Peer.World == n.World:
+	case !to.Known || x.Peer.World == n.World:
 		return dynamic.UnknownRank
-	case state != ending.InMPI:
+	case to.State != ending.InMPI || to.Ended:
 		return dynamic.Leaving
-	case !allowed:
+	case !to.Allowed:
 		return dynamic.NotAllowed
 	}
 	return n.Links.Arrive(x)

@@ -1,6 +1,7 @@
 package meetings
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -85,18 +86,36 @@ func (n *Node[P, C, L]) Dialling(id QuestionID) {
 	}
 }
 
-// Answered records that the node of the peer has answered a dial, by a link or any verdict.
-func (n *Node[P, C, L]) Answered(id QuestionID) {
+// Dialled records the result of a dial. The node of the peer has answered it by a link or by any
+// verdict.
+func (n *Node[P, C, L]) Dialled(id QuestionID, r dynamic.DialResult) {
+	if r.Err != nil && r.Verdict == dynamic.Accepted {
+		return
+	}
 	if q, card := n.questions.end(id); q != nil {
 		q.answers = min(q.answers+1, MaxQuestions-1)
 		n.dialQuestions(card)
 	}
 }
 
-// DialEnded records that the search for a link is over, before the proc gets that or knows it. why
-// is the reason if it has reached nobody, which is then the answer for others that ask the same
-// node.
-func (n *Node[P, C, L]) DialEnded(id QuestionID, why error) {
+// SearchEnded records that the search for a link is over, before the proc gets the link. If none was
+// found, why is the reason, which the proc is told, and ErrLives with it if the peer's node has
+// answered that the peer has a link or makes one.
+func (n *Node[P, C, L]) SearchEnded(p P, x dynamic.WorldPair, id QuestionID, last dynamic.DialStep, why error) {
+	if last.Action != dynamic.GiveUp {
+		n.dialEnded(id, nil)
+		return
+	}
+	if last.PeerLives() {
+		why = fmt.Errorf("%w: %w", ErrLives, why)
+	}
+	n.dialEnded(id, why)
+	n.SetNoLink(p, x, why)
+}
+
+// dialEnded records that the search for a link is over. why is the reason if it has reached nobody,
+// which is then the answer for others that ask the same node.
+func (n *Node[P, C, L]) dialEnded(id QuestionID, why error) {
 	q, card := n.questions.end(id)
 	if q == nil {
 		return

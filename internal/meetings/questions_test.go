@@ -2,10 +2,10 @@ package meetings_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/wireup"
@@ -45,8 +45,57 @@ func dials(t *testing.T, n *node) (to []meetings.Step[proc, int], denied int) {
 // lost is the end of a search that has reached nobody.
 func lost(n *node, x meetings.Step[proc, int]) {
 	n.Links.Pairs.Fail(x.Pair)
-	n.DialEnded(x.Question, errNobody)
-	n.SetNoLink(x.Proc, x.Pair, errNobody)
+	n.SearchEnded(x.Proc, x.Pair, x.Question, dynamic.DialStep{Action: dynamic.GiveUp}, errNobody)
+}
+
+// found is the end of a search that needs no answer: there is a link, or none is needed.
+func found(n *node, x meetings.Step[proc, int]) {
+	n.SearchEnded(x.Proc, x.Pair, x.Question, dynamic.DialStep{Action: dynamic.Abandon}, nil)
+}
+
+// TestSearchEnds: why there is no link is told, and that the peer lives if its node has said so.
+func TestSearchEnds(t *testing.T) {
+	for _, c := range []struct {
+		last        dynamic.DialStep
+		told, lives bool
+	}{
+		{dynamic.DialStep{Action: dynamic.KeepLink}, false, false},
+		{dynamic.DialStep{Action: dynamic.Abandon}, false, false},
+		{dynamic.DialStep{Action: dynamic.GiveUp}, true, false},
+		{dynamic.DialStep{Action: dynamic.GiveUp, Verdict: dynamic.Leaving}, true, false},
+		{dynamic.DialStep{Action: dynamic.GiveUp, Verdict: dynamic.StillLinked}, true, true},
+		{dynamic.DialStep{Action: dynamic.GiveUp, Yielded: true}, true, true},
+	} {
+		n := newNode()
+		asks(t, n, 1, 1)
+		first, _ := dials(t, n)
+		n.SearchEnded(first[0].Proc, first[0].Pair, first[0].Question, c.last, errNobody)
+		told := steps(n)
+		if len(told) > 0 != c.told || c.told && (told[0].Message.Meeting.Lives != c.lives || !strings.Contains(told[0].Message.Reason, errNobody.Error())) {
+			t.Errorf("%+v: %+v", c.last, told)
+		}
+	}
+}
+
+// TestDialledQuestion: a question is answered by a link and by a verdict, and not by a failure.
+func TestDialledQuestion(t *testing.T) {
+	for _, c := range []struct {
+		r    dynamic.DialResult
+		want int
+	}{
+		{dynamic.DialResult{}, 2},
+		{dynamic.DialResult{Err: errNobody, Verdict: dynamic.Leaving}, 2},
+		{dynamic.DialResult{Err: errNobody, Failure: dynamic.NotListening}, 0},
+	} {
+		n := newNode()
+		asks(t, n, 1, 4)
+		first, _ := dials(t, n)
+		n.Dialling(first[0].Question)
+		n.Dialled(first[0].Question, c.r)
+		if more, _ := dials(t, n); len(more) != c.want {
+			t.Errorf("%+v: %d more are dialled, want %d", c.r, len(more), c.want)
+		}
+	}
 }
 
 // TestLostNodeIsAskedOnce: of the questions to a node that is not there one is dialled, and its
@@ -91,7 +140,7 @@ func TestLivingNodeIsAskedMore(t *testing.T) {
 	for answers := 1; len(under) > 0; answers++ {
 		x := under[0]
 		n.Dialling(x.Question)
-		n.Answered(x.Question)
+		n.Dialled(x.Question, dynamic.DialResult{})
 		more, _ := dials(t, n)
 		under, total = append(under[1:], more...), total+len(more)
 		if want := min(answers+1, meetings.MaxQuestions, 64-total+len(under)); len(under) != want {
@@ -99,7 +148,7 @@ func TestLivingNodeIsAskedMore(t *testing.T) {
 		}
 		n.Links.Pairs.Made(x.Pair)
 		n.SetLink(x.Pair, "tcp")
-		n.DialEnded(x.Question, nil)
+		found(n, x)
 		if more, _ := dials(t, n); len(more) > 0 {
 			t.Fatalf("the end of a search that was answered begins %d", len(more))
 		}
@@ -115,7 +164,7 @@ func TestNodeIsLostWhileItIsAsked(t *testing.T) {
 	asks(t, n, 8, 8)
 	under, _ := dials(t, n)
 	for range 10 {
-		n.Answered(under[0].Question)
+		n.Dialled(under[0].Question, dynamic.DialResult{})
 		more, _ := dials(t, n)
 		under = append(under[1:], more...)
 	}
@@ -141,7 +190,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	first, _ := dials(t, n)
 	n.Dialling(first[0].Question)
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: own, Rank: 1}, Peer: dynamic.WorldProc{World: other}}
-	if v := n.Arrive(x, true, ending.InMPI, true); v != dynamic.Accepted {
+	if v := n.Arrive(x, receives); v != dynamic.Accepted {
 		t.Fatalf("its own link is refused: %v", v)
 	}
 	n.SetLink(x, "tcp")
@@ -153,7 +202,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	asks(t, n, 1, 2)
 	first, _ = dials(t, n)
 	n.Links.Pairs.Fail(first[0].Pair)
-	n.DialEnded(first[0].Question, nil)
+	found(n, first[0])
 	if more, denied := dials(t, n); len(more) != 1 || denied != 0 {
 		t.Errorf("%v are dialled, %d denied", more, denied)
 	}
@@ -167,17 +216,17 @@ func TestQuestionBeforeTheLastSearchIsOver(t *testing.T) {
 	asks(t, n, 1, 1)
 	first, _ := dials(t, n)
 	n.Dialling(first[0].Question)
-	if v := n.Arrive(first[0].Pair, true, ending.InMPI, true); v != dynamic.TieLost { // it is not prior
+	if v := n.Arrive(first[0].Pair, receives); v != dynamic.TieLost { // it is not prior
 		t.Fatal(v)
 	}
 	n.Links.Pairs.LostTie(first[0].Pair)
-	if v := n.Arrive(first[0].Pair, true, ending.InMPI, true); v != dynamic.Accepted {
+	if v := n.Arrive(first[0].Pair, receives); v != dynamic.Accepted {
 		t.Fatal(v)
 	}
 	n.SetLink(first[0].Pair, "tcp")
 	hear(n, 0, wireup.KindForget, wireup.OtherWorld{World: other[:]})
 	asks(t, n, 1, 1)
-	n.DialEnded(first[0].Question, nil)
+	found(n, first[0])
 	if again, _ := dials(t, n); len(again) != 1 || again[0].Pair != first[0].Pair {
 		t.Errorf("%v are dialled", again)
 	}

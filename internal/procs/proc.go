@@ -62,8 +62,8 @@ func (p *Proc) PID() int { return p.os.PID() }
 // is not the ID of its process.
 func (p *Proc) Identity() int64 { return ofNode.of(p.number) }
 
-// Over reports whether the proc's process has ended.
-func (p *Proc) Over() bool { return p.os.Over() }
+// Over reports whether the proc's process has ended; one that was not started has not.
+func (p *Proc) Over() bool { return p.os != nil && p.os.Over() }
 
 // Ended returns how the proc's process has ended.
 func (p *Proc) Ended() (how string, over bool) {

@@ -160,6 +160,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 		c["meetings calls that waited"] += int64(n.Waited)
 		c["meetings links"] += int64(n.Links)
 		c["meetings ties"] += int64(n.Ties)
+		c["meetings links broken before use"] += int64(n.Broken)
 		c["meetings spawned"] += int64(n.Spawned)
 		c["meetings not spawned"] += int64(n.Unspawned)
 		c["meetings spare sites asked"] += int64(n.Spares)

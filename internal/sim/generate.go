@@ -196,6 +196,9 @@ func (g *generator) worlds(c *Case) {
 		c.Links.Worlds.Lend = 0
 	}
 	c.Boxes, c.Boards, c.OnDemand = g.OneIn(2), g.OneIn(2), g.OneIn(2)
+	if !death && g.OneIn(2) {
+		c.DialFail = g.pick(0.1, 0.3, 0.5)
+	}
 }
 
 func (g *generator) homes(worlds []int) (all []job.Site) {

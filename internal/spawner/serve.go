@@ -27,7 +27,7 @@ func (d *Spawner) Serve(ctx context.Context, l link.Link) { d.ServePart(ctx, l, 
 // ServePart is Serve for a request whose part has been read, or nil if it has not.
 func (d *Spawner) ServePart(ctx context.Context, l link.Link, part *spawn.Part) {
 	defer l.Close()
-	ctx, cancel := context.WithTimeout(ctx, routes.CurrentLimits(d.Routes).Start+dial.GreetLimit)
+	ctx, cancel := context.WithTimeout(ctx, routes.CurrentLimits(d.Routes).Start+dynamic.GreetLimit)
 	defer cancel()
 	b, err := dial.NewBlocking(ctx, l)
 	if err != nil {

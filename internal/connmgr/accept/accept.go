@@ -113,7 +113,7 @@ func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(s.Tasks, dial.GreetLimit)
+	ctx, cancel := context.WithTimeout(s.Tasks, dynamic.GreetLimit)
 	defer cancel()
 	hello, _ := g.Peer()
 	if err := s.Handle(ctx, &Arrival{Link: l, Hello: hello, At: at, Greeting: g}); err != nil {
@@ -128,7 +128,7 @@ func (s *Arrivals) accept(within context.Context, leave func(), l link.Link, at 
 // identify has the dialler of a link prove itself before ctx ends. It calls leave at the end.
 func (s *Arrivals) identify(ctx context.Context, leave func(), l link.Link, at *site.Listener) (*dynamic.Acceptor, error) {
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
+	ctx, cancel := context.WithTimeout(ctx, dynamic.GreetLimit)
 	defer cancel()
 	g := dynamic.NewAcceptor(s.Keys(at), dial.Nonce())
 	known := func() bool { _, ok := g.Peer(); return ok }

@@ -113,7 +113,7 @@ func (d *dancer) prove(conn int) {
 	c := d.conns[conn]
 	first := c.first
 	d.read(conn, func(ctx context.Context, l link.Link) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, dial.GreetLimit)
+		ctx, cancel := context.WithTimeout(ctx, dynamic.GreetLimit)
 		defer cancel()
 		from, err = d.proof(ctx, conn, l, first[:])
 		return err
@@ -123,10 +123,6 @@ func (d *dancer) prove(conn int) {
 		}
 	})
 }
-
-// errEarly is why a host is refused that needs a channel on demand before the dance is over. It
-// dials again.
-var errEarly = errors.New("it asks for a channel on demand, but this host does not have all channels of the start yet")
 
 func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte) (from wire.HostRank, err error) {
 	at := d.c.Site.ChannelListener(d.h.Host)
@@ -142,24 +138,20 @@ func (d *dancer) proof(ctx context.Context, conn int, l link.Link, first []byte)
 	from = wire.HostRank(hello.Src)
 	verdict := d.c.admits(l, hello, at)
 	var why error
-	if verdict == dynamic.Accepted && d.c.OnDemand(d.h.Index, from) {
-		verdict, why = dynamic.Busy, errEarly
-	}
 	if verdict == dynamic.Accepted {
-		if why = d.admits(conn, from); why != nil {
-			verdict = dynamic.NotAllowed
-		}
+		verdict, why = d.admits(conn, from)
 	}
 	return from, errors.Join(why, dial.Answer(ctx, l, g, verdict))
 }
 
 // admits asks the dance; it is called by another goroutine.
-func (d *dancer) admits(conn int, h wire.HostRank) error {
-	said := make(chan error, 1)
-	if !d.tell(func() { said <- d.dance.Admits(conn, h) }) {
-		return context.Cause(d.ctx)
+func (d *dancer) admits(conn int, h wire.HostRank) (v dynamic.Verdict, why error) {
+	asked := make(chan struct{})
+	if !d.tell(func() { v, why = d.dance.Admits(conn, h); close(asked) }) {
+		return dynamic.NotAllowed, context.Cause(d.ctx)
 	}
-	return <-said
+	<-asked
+	return v, why
 }
 
 // join takes a link from a host that has greeted at another listener than that of the channels.

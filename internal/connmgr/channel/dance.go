@@ -115,7 +115,7 @@ func (d *dancer) steps() (over bool, err error) {
 			d.c.Log.Debug("channel", "from", d.h.Rank, "to", s.Host, "transport", dial.OriginOf(d.found[s.Host]).Transport, "data_plane", dial.OriginOf(d.found[s.Host]).Plane)
 		case agent.Refuse:
 			level := hclog.Warn
-			if errors.Is(s.Err, errEarly) {
+			if errors.Is(s.Err, agent.ErrEarly) {
 				level = hclog.Debug
 			}
 			d.c.Log.Log(level, "refused a connection at the channel port", "host", d.h.Config.Address, "reason", s.Err)
@@ -150,18 +150,13 @@ func (d *dancer) dial(x agent.Dial) {
 	if !must {
 		candidates = append(candidates, d.c.Routes.PlainCandidate(d.h.Config.Address.String(), x.Host))
 	}
-	listens := d.c.Routes.World.Listens(to)
-	var end time.Time // end of the round of dials
+	r := rounds{d: d, host: x.Host, candidates: candidates, Reach: agent.Reach{
+		Must: must, Own: to == d.c.Routes.World.Self, Listens: d.c.Routes.World.Listens(to), Began: time.Now(),
+	}}
 	s := dial.Dialing{
 		DialPlan: dynamic.ChannelPlan(len(candidates)), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
-			limit := dial.Limit
-			if listens {
-				if end.IsZero() {
-					end = time.Now().Add(dial.ReachLimit)
-				}
-				limit = dial.FirstLimit(time.Until(end), candidates[step.Candidate:])
-			}
+			limit := r.StartLimit(time.Now(), dial.Local(candidates[step.Candidate:]))
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
 			}
@@ -177,11 +172,7 @@ func (d *dancer) dial(x agent.Dial) {
 		missed := s.FailedCandidates()
 		return missed[len(missed)-1].Err // the error of plain TCP
 	}
-	r := rounds{d: d, host: x.Host, candidates: candidates, Reach: agent.Reach{
-		Must: must, Own: to == d.c.Routes.World.Self, Listens: listens, Began: time.Now(),
-	}}
 	s.RoundFailed = func() {
-		end = time.Time{}
 		err := why()
 		d.c.Log.Debug("cannot connect yet", "host", x.Host, "error", err)
 		r.failed(s.FailedCandidates(), err, s.Errors())

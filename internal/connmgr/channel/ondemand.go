@@ -15,13 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// OnDemand reports whether the channel between one of the site's hosts and another host is made
-// when the first packet needs it.
-func (c *Channels) OnDemand(host int, peer wire.HostRank) (yes bool) {
-	c.with(func(m *agent.Channels) { yes = m.OnDemand(c.ends[host].Rank, peer) })
-	return yes
-}
-
 // SetSwitch sets the switch of a host, which does not run yet.
 func (c *Channels) SetSwitch(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
 
@@ -45,9 +38,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 		candidates = append(candidates, c.Routes.PlainCandidate(h.Config.Address.String(), peer))
 	}
 	var m *dynamic.DialPlan
-	// A host that accepts connections and does not greet may be busy: its limit is that of a
-	// channel to be resumed.
-	limit := max(agent.ReachLimit, time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
+	limit := agent.OnDemandTime(time.Until(c.Deadline), routes.CurrentResumeLimit(c.Routes))
 	c.with(func(x *agent.Channels) { m = x.Request(h.Rank, peer, len(candidates), limit) })
 	if m == nil {
 		return
@@ -59,21 +50,10 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.Dialing = &dial.Dialing{
 		DialPlan: m, Lock: &c.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
-			return c.dialHost(ctx, h.Host, peer, w, x.limit(step.Candidate))
+			return c.dialHost(ctx, h.Host, peer, w, x.OnDemandLimit(time.Now(), dial.Local(candidates[step.Candidate:])))
 		},
 	}
 	x.run()
-}
-
-// limit is how long a dial of a candidate may take. All candidates of the first round together have
-// dial.ReachLimit, so that a host that cannot be reached is given up then; those of a later round
-// have as much.
-func (x *making) limit(candidate int) time.Duration {
-	left := time.Until(x.Began.Add(dial.ReachLimit))
-	if left <= 0 {
-		left = dial.ReachLimit
-	}
-	return dial.FirstLimit(left, x.Candidates[candidate:])
 }
 
 func (x *making) run() {

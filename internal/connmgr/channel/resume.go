@@ -117,7 +117,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	s := dial.Dialing{
 		DialPlan: dynamic.ResumePlan(len(candidates), limit), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
-			return c.dialHost(ctx, h, peer, w, dial.Limit)
+			return c.dialHost(ctx, h, peer, w, dynamic.DialLimit)
 		},
 	}
 	s.RoundFailed = func() {
@@ -179,9 +179,6 @@ func (c *Channels) judge(ctx context.Context, l link.Link, hello dynamic.Hello, 
 		case agent.Nowhere, agent.ToHost:
 			return nil, v
 		case agent.NotReady:
-			if c.OnDemand(at.Host.Index, from) {
-				return nil, dynamic.Busy // the peer dials again; otherwise it could be accepted after it gave up
-			}
 		}
 		select {
 		case <-changed:

@@ -6,18 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports"
-)
-
-// Time limits of one try.
-const (
-	Limit      = 10 * time.Second // for one transport's dial
-	GreetLimit = 10 * time.Second // for the greeting after it
 )
 
 // Errors of dials that ResultOf tells apart.
@@ -31,7 +24,7 @@ var (
 
 // ResultOf describes the outcome of a dial for a dial plan.
 func ResultOf(err error) dynamic.DialResult {
-	a := dynamic.DialResult{Err: err, Verdict: RefusalVerdict(err)}
+	a := dynamic.DialResult{Err: err, Verdict: dynamic.VerdictOf(err)}
 	if te, ok := errors.AsType[*transports.Error](err); ok {
 		switch te.Code {
 		case transports.CodeRefused:
@@ -66,19 +59,10 @@ func unconnected(err *transports.Error) dynamic.DialFailure {
 	return dynamic.Unconnected
 }
 
-// RefusalVerdict returns the verdict of a peer that has proved itself, or Accepted if err is any
-// other error.
-func RefusalVerdict(err error) dynamic.Verdict {
-	if r, ok := errors.AsType[*dynamic.RefusedError](err); ok && r.Proven {
-		return r.Verdict
-	}
-	return dynamic.Accepted
-}
-
 // DialAndGreet makes a link by a candidate and greets the other node, by a greeting that token
 // keys. It removes the session from hello for a link that cannot break while both its ends live.
 func DialAndGreet(within context.Context, token dynamic.Token, t transports.Transport, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
-	ctx, cancel := context.WithTimeout(within, Limit)
+	ctx, cancel := context.WithTimeout(within, dynamic.DialLimit)
 	defer cancel()
 	l, err := t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
 	if err != nil {
@@ -87,18 +71,16 @@ func DialAndGreet(within context.Context, token dynamic.Token, t transports.Tran
 	if !hello.Resumes && !hello.Lost && !breakable(l) {
 		hello.ResumableID = dynamic.ResumableID{}
 	}
-	ctx, stop := context.WithTimeout(within, GreetLimit)
+	ctx, stop := context.WithTimeout(within, dynamic.GreetLimit)
 	defer stop()
 	g := dynamic.NewDialler(token, Nonce(), *hello)
 	if err := Greet(ctx, l, g, g.Done); err != nil {
 		_ = l.Close()
-		if RefusalVerdict(err) != dynamic.Accepted {
-			return nil, err
-		}
-		if !g.Proved() && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)) { // the peer cannot have accepted
+		failed := g.Failed(err, errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, link.ErrBroken)).Failure
+		if failed&dynamic.NoRoom != 0 {
 			err = fmt.Errorf("%w: %w", ErrNoRoom, err)
 		}
-		if hello.ResumableID != (dynamic.ResumableID{}) {
+		if failed&dynamic.Uncertain != 0 {
 			err = fmt.Errorf("%w: %w", ErrUncertain, err)
 		}
 		return nil, err

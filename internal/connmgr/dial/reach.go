@@ -6,35 +6,19 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// ReachLimit is the maximum time of the dials of all candidates of a host that runs impi and has
-// not answered yet: an unreachable host is named within 5 s. leastShare is the minimum time of one
-// of these dials.
-const (
-	ReachLimit = agent.DialsLimit
-	leastShare = 200 * time.Millisecond
-)
-
-// FirstLimit returns the maximum time for the first of the candidates of a host, of the time that
-// is left for all of them. A candidate that stays on a machine gets the whole Limit, since no
-// firewall delays an answer.
-func FirstLimit(left time.Duration, candidates []routes.Candidate) time.Duration {
-	if candidates[0].Transport.Machine() {
-		return Limit
+// Local says of each candidate whether it stays on a machine.
+func Local(candidates []routes.Candidate) []bool {
+	local := make([]bool, len(candidates))
+	for i, w := range candidates {
+		local[i] = w.Transport.Machine()
 	}
-	away := 0
-	for _, w := range candidates {
-		if !w.Transport.Machine() {
-			away++
-		}
-	}
-	return max(left/time.Duration(away), leastShare)
+	return local
 }
 
 // WithLimit returns a transport whose dials take no longer than a limit.

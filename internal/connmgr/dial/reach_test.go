@@ -3,39 +3,18 @@ package dial
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/routes/routestest"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
-// TestShare: all ways to a host together take no longer than there is, however many there are, and
-// those that stay on the machine take nothing from the others.
-func TestShare(t *testing.T) {
+// TestLocal: what stays on the machine is told from what may meet a firewall.
+func TestLocal(t *testing.T) {
 	away := routes.Candidate{Transport: routestest.Transport("quic", transports.ReachNetwork)}
 	here := routes.Candidate{Transport: routestest.Transport("unix", transports.ReachMachine)}
-	for n, candidates := range [][]routes.Candidate{{away}, {away, away}, {away, here, away}, {here, away, away, away}} {
-		left := ReachLimit
-		for i, w := range candidates {
-			limit := FirstLimit(left, candidates[i:])
-			if w == here {
-				if limit < ReachLimit {
-					t.Errorf("%d: the machine's own way has %v", n, limit)
-				}
-				continue
-			}
-			left -= limit
-			if limit < ReachLimit/time.Duration(len(candidates)) {
-				t.Errorf("%d: way %d has %v", n, i, limit)
-			}
-		}
-		if left != 0 {
-			t.Errorf("%d: %v are left", n, left)
-		}
-	}
-	if limit := FirstLimit(0, []routes.Candidate{away}); limit != leastShare {
-		t.Errorf("the last one has %v", limit)
+	if got := Local([]routes.Candidate{here, away}); len(got) != 2 || !got[0] || got[1] {
+		t.Errorf("%v", got)
 	}
 }
 

@@ -20,7 +20,7 @@ type LinksInUse struct {
 // its own or the other end's order. The caller holds mu.
 func isMoving(d *Links, x Pair) bool {
 	for _, end := range []Pair{x, {x.Peer, x.Local}} {
-		if s := d.links.Resumable.Get(end); s != nil && d.moves.Moves(s) {
+		if s := d.links.Resumable.Get(end); s != nil && d.links.Moves.Moves(s) {
 			return true
 		}
 	}
@@ -40,7 +40,7 @@ func (d *Links) MoveOffPlugin(transport string) (u LinksInUse) {
 			continue
 		}
 		s := d.links.Resumable.Get(x)
-		leave, begin := d.moves.Order(time.Now(), s, len(d.Candidates(x)) > 0)
+		leave, begin := d.links.Moves.Order(time.Now(), s, len(d.Candidates(x)) > 0)
 		switch leave {
 		case dynamic.Fixed:
 			u.Fixed++
@@ -50,16 +50,18 @@ func (d *Links) MoveOffPlugin(transport string) (u LinksInUse) {
 			u.Moving++
 		}
 		if begin {
-			all = append(all, leaving{p, x, s})
+			all = append(all, leaving{p, x, s, d.links.Moves.Break(s)})
 		}
 	}
 	d.mu.Unlock()
 	for _, l := range all {
 		d.Log.Debug("a direct link leaves a plugin", "rank", l.x.Local, "peer", l.x.Peer, "transport", transport)
-		if l.s.Dialled {
+		switch l.by {
+		case dynamic.BreakHere:
 			l.broken()
-		} else {
+		case dynamic.AskPeer:
 			d.Tasks.Go(func() { l.ask(d) })
+		case dynamic.Nobody:
 		}
 	}
 	return u
@@ -69,6 +71,8 @@ type leaving struct {
 	p *procs.Proc
 	x Pair
 	s *dynamic.ResumableLink
+
+	by dynamic.Breaker
 }
 
 func (l leaving) broken() {
@@ -77,29 +81,23 @@ func (l leaving) broken() {
 	_ = l.p.Send(m) // it may be gone
 }
 
-// ask has the other end's node, which dials, break a link: if it is broken here, that node takes it
-// for lost. If the node does not hear of it, the link is broken here all the same.
+// ask has the other end's node, which dials, break a link.
 func (l leaving) ask(d *Links) {
-	d.mu.Lock()
-	busy := l.s.Busy
-	l.s.Busy = true
-	d.mu.Unlock()
-	if busy {
-		return // the link is lost, and made again without the plugin
+	hello := dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: dynamic.OrderedEpoch}
+	c, _, _ := d.dialAgain(l.x, l.s, hello, func(made bool, _ dynamic.Verdict) { l.by = d.links.Moves.Asked(l.s, made) })
+	if c != nil {
+		_ = c.Close()
 	}
-	c, _, _, _ := d.dialAgain(l.x, l.s, dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: dynamic.OrderedEpoch})
-	if c == nil {
+	if l.by == dynamic.BreakHere {
 		l.broken()
-		return
 	}
-	_ = c.Close()
 }
 
 // ForgetMoves forgets which links were broken to leave a plugin.
 func (d *Links) ForgetMoves() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.moves.Forget()
+	d.links.Moves.Forget()
 }
 
 // PassesPlugin reports whether the bytes of links with a data plane pass through a plugin.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/route"
-	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/routes"
 	"github.com/openimpi/impi/internal/wireup"
@@ -70,7 +69,7 @@ func (h *history) tried(x Pair, w routes.Candidate, v links.Verdict, rule route.
 }
 
 func (h *history) failed(x Pair, w routes.Candidate, err error) {
-	switch dial.RefusalVerdict(err) {
+	switch dynamic.VerdictOf(err) {
 	case dynamic.NotAllowed:
 		h.tried(x, w, links.Failed, route.PeerRoutes, "the routes of the peer's site do not allow it")
 	case dynamic.TieLost:

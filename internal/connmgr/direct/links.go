@@ -48,13 +48,12 @@ type Links struct {
 	mu       sync.Mutex
 	links    dynamic.DirectLinks[Pair]
 	dialling map[*dynamic.ResumableLink]context.CancelFunc // dial plans of links that are lost
-	proofs   map[leg]proof
-	moves    dynamic.Moves // of links that leave a plugin: see MoveOffPlugin
+	proofs   map[leg]dynamic.ListenerState
 }
 
 // New returns Links without any link.
 func New(s Settings) *Links {
-	return &Links{Settings: s, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc), proofs: make(map[leg]proof)}
+	return &Links{Settings: s, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc), proofs: make(map[leg]dynamic.ListenerState)}
 }
 
 func (d *Links) locked(f func(*dynamic.DirectLinks[Pair])) {
@@ -71,7 +70,7 @@ func (d *Links) Open(p *procs.Proc, peer wire.WorldRank) {
 		return
 	}
 	var dials bool
-	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Pairs.Request(x) }); dials {
+	if d.locked(func(l *dynamic.DirectLinks[Pair]) { dials = l.Request(x) }); dials {
 		d.Tasks.Go(func() { d.connect(p, x) })
 	}
 }
@@ -143,7 +142,7 @@ func (d *Links) Candidates(x Pair) []routes.Candidate {
 // Dial makes a link to a proc by a candidate, for any purpose that a greeting can name, and greets
 // the other node. It takes the session out of hello for a link that needs none.
 func (d *Links) Dial(within context.Context, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
-	return d.dial(within, hello, w, dial.Limit)
+	return d.dial(within, hello, w, dynamic.DialLimit)
 }
 
 // dial is Dial with a limit for the connection below the greeting.
@@ -165,39 +164,48 @@ func (d *Links) Accept(ctx context.Context, a *accept.Arrival) error {
 	if hello.Resumes || hello.Lost {
 		return d.acceptAgain(ctx, a)
 	}
+	x := Pair{hello.Dst, hello.Src}
 	var p *procs.Proc
 	verdict := dynamic.NotAllowed
 	if d.Routes.AllowsPlane(hello.Src, l) {
 		p, verdict = d.judge(hello, t)
 	}
 	if err := a.Answer(ctx, verdict); err != nil {
+		var again bool
 		if verdict == dynamic.Accepted {
-			d.locked(func(l *dynamic.DirectLinks[Pair]) { l.LostBeforeUse(Pair{hello.Dst, hello.Src}) })
+			d.locked(func(l *dynamic.DirectLinks[Pair]) { again = l.LostBeforeUse(x) })
+		}
+		if again {
+			d.Tasks.Go(func() { d.connect(p, x) })
 		}
 		return err
 	}
+	d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Given(x) })
 	d.give(p, hello.Src, l, t.Name, hello.ResumableID, false)
 	return nil
 }
 
-// judge decides whether a link that a peer has made is accepted, and gives the proc that it is for.
-func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (*procs.Proc, dynamic.Verdict) {
-	p := d.Procs.OfRank(h.Dst)
-	switch {
-	case p == nil || int(h.Src) >= d.Routes.World.Procs.Len():
-		return nil, dynamic.UnknownRank
-	case p.State() != ending.InMPI:
-		return nil, dynamic.Leaving
-	case !d.Routes.Allows(h.Src, t) || h.ResumableID != (dynamic.ResumableID{}) && !d.Routes.Resumable(h.Dst, h.Src):
-		return nil, dynamic.NotAllowed
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	v := d.links.Arrive(Pair{h.Dst, h.Src}, h.ResumableID, h.Src < h.Dst)
+// judge decides whether a link that a peer has made is accepted, and gives the proc that it is for,
+// or nil if it is not.
+func (d *Links) judge(h dynamic.Hello, t *routes.Transport) (p *procs.Proc, v dynamic.Verdict) {
+	p, to := receiver(d, h)
+	to.Allowed = to.Known && d.Routes.Allows(h.Src, t) && (h.ResumableID == (dynamic.ResumableID{}) || d.Routes.Resumable(h.Dst, h.Src))
+	d.locked(func(l *dynamic.DirectLinks[Pair]) { v = l.Arrive(Pair{h.Dst, h.Src}, h, to, h.Src < h.Dst) })
 	if v != dynamic.Accepted {
 		return nil, v
 	}
 	return p, v
+}
+
+// receiver returns the proc that a link or a connection is for, nil if this node has none, and what
+// is known of it beside the routes.
+func receiver(d *Links, h dynamic.Hello) (p *procs.Proc, to dynamic.Receiver) {
+	p = d.Procs.OfRank(h.Dst)
+	if p == nil || int(h.Src) >= d.Routes.World.Procs.Len() {
+		return p, to
+	}
+	state := p.State()
+	return p, dynamic.Receiver{Known: true, InMPI: state == ending.InMPI, Finished: state == ending.Finished, Ended: p.Over()}
 }
 
 // give gives a link to its proc; id is zero for a link that is not resumable.

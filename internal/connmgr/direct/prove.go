@@ -22,36 +22,13 @@ type leg struct{ transport, from, to string }
 
 func legOf(w routes.Candidate) leg { return leg{w.Transport.Name, w.From, w.Address} }
 
-// proof is the result of the dial of a leg at the start of the job.
-type proof uint8
-
-const (
-	unproved proof = iota // not tried, or not yet
-	proved
-	failed
-)
-
-// lateDial is how long a dial may take of a candidate that has failed at the start. The warning was
-// given then; this is for a network that has come up since.
-const lateDial = 2 * time.Second
-
 func (d *Links) limit(w routes.Candidate) time.Duration {
-	if w.Transport.Machine() {
-		return dial.Limit
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch d.proofs[legOf(w)] {
-	case proved:
-		return dial.Limit
-	case failed:
-		return lateDial
-	default:
-		return dial.ReachLimit
-	}
+	return d.proofs[legOf(w)].DialLimit(w.Transport.Machine())
 }
 
-func (d *Links) setProof(w routes.Candidate, p proof) {
+func (d *Links) setProof(w routes.Candidate, p dynamic.ListenerState) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.proofs[legOf(w)] = p
@@ -65,7 +42,7 @@ type target struct {
 }
 
 // Prove checks, as a task, whether a host of the site reaches the listeners where direct links will
-// be dialled, all at the same time and within dial.ReachLimit, and warns of the listeners that it
+// be dialled, all at the same time and within dynamic.DialsLimit, and warns of the listeners that it
 // does not reach. The links are closed at once. In a large job it checks only the hosts to which
 // channels are made at the start.
 func (d *Links) Prove(self wire.HostRank) {
@@ -74,7 +51,7 @@ func (d *Links) Prove(self wire.HostRank) {
 		return
 	}
 	d.Tasks.Go(func() {
-		end := time.Now().Add(dial.ReachLimit)
+		end := time.Now().Add(dynamic.DialsLimit)
 		var wg sync.WaitGroup
 		for _, x := range targets {
 			wg.Go(func() { d.prove(x, end) })
@@ -108,7 +85,7 @@ func (d *Links) targets(self wire.HostRank) (list []*target) {
 			continue
 		}
 		if must, _ := d.Routes.ForbidsPlain(p.Client); must && self > p.Host {
-			d.setProof(candidates[0], proved)
+			d.setProof(candidates[0], dynamic.Answered)
 			continue
 		}
 		list = append(list, &target{first: rank, client: p.Client, candidates: candidates})
@@ -120,18 +97,18 @@ func (d *Links) prove(x *target, end time.Time) {
 	s := dial.Dialing{
 		DialPlan: dynamic.ConnectPlan(len(x.candidates)), Candidates: x.candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
-			t := dial.WithLimit(d.Routes.Pinned(w.Transport, x.first), dial.FirstLimit(time.Until(end), x.candidates[step.Candidate:]))
+			t := dial.WithLimit(d.Routes.Pinned(w.Transport, x.first), dynamic.FirstLimit(time.Until(end), dial.Local(x.candidates[step.Candidate:])))
 			return t.Dial(ctx, transports.DialSpec{Address: w.Address, From: w.From})
 		},
 	}
 	l, by, _ := s.Run(d.Tasks)
 	if l != nil {
 		_ = l.Close()
-		d.setProof(by, proved)
+		d.setProof(by, dynamic.Answered)
 	}
 	for _, m := range s.FailedCandidates() {
 		if dial.IsUnreached(m.Err) {
-			d.setProof(x.candidates[m.Candidate], failed)
+			d.setProof(x.candidates[m.Candidate], dynamic.Unheard)
 			x.missed = append(x.missed, m)
 		}
 	}
@@ -167,7 +144,7 @@ func (d *Links) warnOf(targets []*target) {
 			list = append(list, fmt.Sprintf("and %d more hosts", hosts-mostNamed))
 		}
 		d.Log.Warn("direct links cannot be dialled, and use other addresses or go through the agents",
-			"within", dial.ReachLimit, "from", by.From, "to", d.Routes.ClientName(client), "reason", strings.Join(list, "; "), "remedy", dial.Remedy(d.Routes, client, by))
+			"within", dynamic.DialsLimit, "from", by.From, "to", d.Routes.ClientName(client), "reason", strings.Join(list, "; "), "remedy", dial.Remedy(d.Routes, client, by))
 	}
 }
 

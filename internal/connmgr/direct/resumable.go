@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/connmgr/accept"
 	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/procs"
@@ -79,15 +78,16 @@ func further(x Pair, s *dynamic.ResumableLink) wireup.Message {
 // have shown that.
 func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch uint64) {
 	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Lost: true, Epoch: epoch}
-	l, _, verdict, why := d.dialAgain(x, s, hello)
+	var tell, over bool
+	l, _, why := d.dialAgain(x, s, hello, func(made bool, v dynamic.Verdict) { tell, over = s.Repaired(dynamic.TellPeer, made, v) })
 	if l != nil {
 		_ = l.Close()
 		d.Log.Debug("a direct link is lost; told its other end", "rank", x.Local, "peer", x.Peer)
 		return
 	}
-	if d.Tasks.Err() == nil && verdict != dynamic.Accepted {
+	if tell && d.Tasks.Err() == nil {
 		m := further(x, s)
-		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
+		m.Reason, m.Resumable.Over = why, over
 		_ = p.Send(m) // it may be gone
 	}
 }
@@ -96,7 +96,10 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch 
 // which is no fault.
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bool) {
 	began := time.Now()
-	l, by, verdict, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Resumes: true})
+	var tell, over bool
+	l, by, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Resumes: true}, func(made bool, v dynamic.Verdict) {
+		tell, over = s.Repaired(dynamic.Redial, made, v)
+	})
 	switch {
 	case l != nil:
 		d.handAgain(p, x, s, l, by)
@@ -105,9 +108,9 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bo
 			what = "a direct link has left a plugin that is drained"
 		}
 		d.Log.Info(what, "from", x.Local, "to", x.Peer, "transport", by, "after", time.Since(began).Round(time.Millisecond))
-	case d.Tasks.Err() == nil:
+	case tell && d.Tasks.Err() == nil:
 		m := further(x, s)
-		m.Reason, m.Resumable.Over = why, verdict == dynamic.Leaving
+		m.Reason, m.Resumable.Over = why, over
 		if !m.Resumable.Over {
 			d.Log.Warn("a direct link cannot be resumed", "from", x.Local, "to", x.Peer, "reason", why)
 		}
@@ -116,8 +119,9 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bo
 }
 
 // dialAgain dials all candidates again and again, until the limit for that or until the peer's node
-// says that there is nothing to resume: that is the verdict. Without a link, why says the reason.
-func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello) (l link.Link, by string, verdict dynamic.Verdict, why string) {
+// says that there is nothing to resume. ended gets the outcome and that node's verdict, under the
+// lock. Without a link, why says the reason.
+func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello, ended func(made bool, v dynamic.Verdict)) (l link.Link, by, why string) {
 	limit := routes.CurrentResumeLimit(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
 	defer cancel()
@@ -136,7 +140,7 @@ func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello)
 	}
 	l, w, last := dialing.Run(ctx)
 	d.mu.Lock()
-	s.Busy = false
+	ended(l != nil, last.Verdict)
 	delete(d.dialling, s)
 	d.mu.Unlock()
 	switch {
@@ -148,7 +152,7 @@ func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello)
 	default:
 		why = overdue(limit, dialing.Rounds(), dialing.Errors())
 	}
-	return l, by, last.Verdict, why
+	return l, by, why
 }
 
 // overdue says what has ended the dialling of a lost link: the limit, or the pause of a plugin that
@@ -180,15 +184,13 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 	l, h, t := a.Link, a.Hello, a.At.Transport
 	x := Pair{h.Dst, h.Src}
 	p, s, verdict := d.CheckResume(h, t)
-	if verdict == dynamic.Accepted && h.Lost && !s.Making {
-		// Before the answer, as the peer's node sends no second message after that.
+	var tell bool
+	if verdict == dynamic.Accepted && h.Lost {
+		d.locked(func(l *dynamic.DirectLinks[Pair]) { tell = l.LostAtPeer(time.Now(), s, h) })
+	}
+	if tell { // before the answer
 		m := further(x, s)
 		m.Resumable.Lost, m.Resumable.Epoch = true, h.Epoch
-		if h.Epoch == dynamic.OrderedEpoch {
-			d.mu.Lock()
-			d.moves.Ordered(time.Now(), s)
-			d.mu.Unlock()
-		}
 		if p.Send(m) != nil {
 			verdict = dynamic.UnknownLink // the proc is gone
 		}
@@ -211,24 +213,15 @@ func (d *Links) acceptAgain(ctx context.Context, a *accept.Arrival) error {
 
 // CheckResume decides about a further connection that a peer's node has made, or about its message
 // that the link is lost there.
-func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (*procs.Proc, *dynamic.ResumableLink, dynamic.Verdict) {
+func (d *Links) CheckResume(h dynamic.Hello, t *routes.Transport) (p *procs.Proc, s *dynamic.ResumableLink, v dynamic.Verdict) {
 	x := Pair{h.Dst, h.Src}
-	p := d.Procs.OfRank(x.Local)
-	switch {
-	case p == nil || int(x.Peer) >= d.Routes.World.Procs.Len():
-		return nil, nil, dynamic.UnknownRank
-	case p.State() != ending.Finished && !routes.AllowsResume(d.Routes, x.Peer, t):
-		return nil, nil, dynamic.NotAllowed
+	p, to := receiver(d, h)
+	if to.Known {
+		to.Allowed = routes.AllowsResume(d.Routes, x.Peer, t)
+		to.Leaves = d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
 	}
-	elsewhere := d.Routes.Drained.Has(t.Name) && len(d.Candidates(x)) > 0
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s := d.links.Resumable.Get(x); elsewhere && s != nil && !h.Lost && d.moves.Refuses(time.Now(), s, routes.CurrentResumeLimit(d.Routes)) {
-		return nil, nil, dynamic.NotAllowed // the peer's node dials by another transport then
-	}
-	v := d.links.Resumable.CheckResume(x, h, p.State() == ending.Finished)
-	if v == dynamic.Accepted && p.Over() {
-		v = dynamic.UnknownLink
-	}
-	return p, d.links.Resumable.Get(x), v
+	d.locked(func(l *dynamic.DirectLinks[Pair]) {
+		s, v = l.ArriveAgain(time.Now(), x, h, to, routes.CurrentResumeLimit(d.Routes))
+	})
+	return p, s, v
 }

@@ -2,11 +2,9 @@ package meet
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/connmgr/dial"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/procs"
@@ -34,24 +32,18 @@ func (m *Meetings) dialAsked(p *procs.Proc, x dynamic.WorldPair, to *Peer, quest
 	s.Dial = func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 		m.with(func(n *deciding) { n.Dialling(question) })
 		l, err := once(ctx, w, step)
-		if err == nil || dial.RefusalVerdict(err) != dynamic.Accepted {
-			m.with(func(n *deciding) { n.Answered(question) })
-		}
+		m.with(func(n *deciding) { n.Dialled(question, dial.ResultOf(err)) })
 		return l, err
 	}
 	l, w, last := s.Run(m.Ctx)
-	if last.Action == dynamic.GiveUp && m.Ctx.Err() == nil {
-		why := whyNoWorldLink(m.Ctx, s, last)
-		if last.PeerLives() {
-			why = fmt.Errorf("%w: %w", meetings.ErrLives, why)
-		}
-		m.with(func(n *deciding) {
-			n.DialEnded(question, why)
-			n.SetNoLink(p, x, why)
-		})
-		return
+	if m.Ctx.Err() != nil && last.Action == dynamic.GiveUp {
+		last = dynamic.DialStep{Action: dynamic.Abandon}
 	}
-	m.with(func(n *deciding) { n.DialEnded(question, nil) })
+	var why error
+	if last.Action == dynamic.GiveUp {
+		why = whyNoWorldLink(m.Ctx, s, last)
+	}
+	m.with(func(n *deciding) { n.SearchEnded(p, x, question, last, why) })
 	if last.Action == dynamic.KeepLink {
 		m.deliver(p, x, l, w.Transport.Name, true)
 	}
@@ -69,16 +61,13 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 // AcceptLink passes a link from another world to the proc that it is for.
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.WorldProc{World: hello.World, Rank: hello.Src}}
-	p, allowed := m.Procs.OfRank(x.Local.Rank), m.Routes.AllowsWorlds(l, t)
-	state := ending.Starting
-	switch {
-	case p != nil && p.Over(): // a link that nobody takes would leave the other end waiting for a word
-		state = ending.Finished
-	case p != nil:
-		state = p.State()
+	p := m.Procs.OfRank(x.Local.Rank)
+	to := meetings.Receiver{Known: p != nil, Allowed: m.Routes.AllowsWorlds(l, t)}
+	if p != nil {
+		to.State, to.Ended = p.State(), p.Over()
 	}
 	var verdict dynamic.Verdict
-	m.with(func(n *deciding) { verdict = n.Arrive(x, p != nil, state, allowed) })
+	m.with(func(n *deciding) { verdict = n.Arrive(x, to) })
 	if err := dial.Answer(ctx, l, g, verdict); err != nil {
 		if verdict == dynamic.Accepted {
 			m.with(func(n *deciding) { n.AcceptedLinkLost(p, x) })

@@ -19,6 +19,7 @@ func (h *host) resumedChannel(spec kernel.LinkSpec, to wire.HostRank, peer *host
 	w, x := h.s.w, h.resumed[to]
 	if x == nil {
 		x = w.newResumed(spec, ends[0], ends[1], [2]resumedEnd{h.resumedEnd(), peer.resumedEnd()})
+		x.ends[1].take = func(e *kernel.End) { w.channels[e.Link()] = x; join(peer, e, h.rank) } // until the switch has the channel
 		h.resumed[to] = x
 	}
 	p := &proving{w: w, of: x, busy: [2]bool{true, true}}
@@ -36,9 +37,9 @@ func (p *proving) mayBeCut(l *kernel.Link, spec kernel.LinkSpec) {
 		return
 	}
 	w.k.After(w.k.Between(0, 8*(spec.Delay+spec.Jitter)), func() {
-		if p.busy[p.dialler] {
+		if p.busy[p.dialler] || p.of != nil && p.of.ends[1-p.dialler].link == nil {
 			w.met[CutLink]++
-			w.k.Tracef("cut of %s in its greeting", l.Name())
+			w.k.Tracef("cut of %s before it is used", l.Name())
 			l.Cut(errBroken)
 		}
 	})
@@ -92,8 +93,8 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 				}
 				return other.again(x.h)
 			}
-			r.dial(limit, []bool{false}, judge, func(v dynamic.Verdict, reason string) {
-				if v != dynamic.Accepted {
+			r.dial(limit, []bool{false}, judge, func(made bool, _ dynamic.Verdict, reason string) {
+				if !made {
 					ch.Lose(reason)
 				}
 			})

@@ -21,6 +21,19 @@ func (h *host) begin() {
 		c.OnDemand = agent.Always
 	}
 	h.channels = agent.NewChannels(c)
+	for _, x := range h.backlog {
+		if x.elsewhere {
+			h.late(x.e)
+		}
+	}
+	s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { dances(h) })
+}
+
+func dances(h *host) {
+	s := h.s
+	if h.ends() {
+		return
+	}
 	d, err := h.channels.Begin(h.rank, s.w.time(), s.w.time().Add(s.w.cfg.Limit))
 	if err != nil {
 		s.fail(ending.NodeFailed(err))
@@ -33,7 +46,9 @@ func (h *host) begin() {
 		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
 	}
 	for _, x := range h.backlog {
-		h.accept(x.e, x.from)
+		if !x.elsewhere {
+			h.accept(x.e, x.from)
+		}
 	}
 	h.backlog = nil
 	h.steps()
@@ -58,23 +73,24 @@ func tickDance(h *host) {
 
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
-	reach := reachOf(h, x.Host)
-	s := w.dialling(dynamic.ChannelPlan(1), func() bool { return h.ends() || h.dance.Done() })
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
+	reach, listeners := reachOf(h, x.Host), listenersOf(h, x.Host)
+	s := w.dialling(dynamic.ChannelPlan(len(listeners)), func() bool { return h.ends() || h.dance.Done() })
+	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
+		limit := reach.StartLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
 		a, failing := s.fails(w.cfg.DialFail)
 		switch peer := w.hostAt(x.Address.Address); {
-		case blocked(h, x.Host, reach.Began, answer):
+		case blocked(h, x.Host, reach.Began, limit, answer):
 		case failing:
 			answer(a)
 		case peer != nil && peer.silent:
-			w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+			w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 		case peer == nil || peer.ends() || x.Address.Proves && peer.closed():
 			answer(unheard(dynamic.NotListening | dynamic.Unconnected))
 		default:
 			spec := w.cfg.Links.Channel
 			spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
 			l := h.channel(spec, x)
-			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(l.Ends[1], h) })
+			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(arrival{l.Ends[1], h, listeners[step.Candidate]}) })
 			if x.Address.Proves {
 				h.prove(l.Ends[0], x.Host, answer, func() {
 					h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
@@ -153,23 +169,40 @@ func (h *host) keep(e *kernel.End) int {
 	return len(h.conns) - 1
 }
 
+// arrival is a connection that comes to a host's listener for channels, or elsewhere: to that of a
+// transport.
 type arrival struct {
-	e    *kernel.End
-	from *host
+	e         *kernel.End
+	from      *host
+	elsewhere bool
 }
 
-func (h *host) arrive(e *kernel.End, from *host) {
+// listenersOf returns at which listeners a host dials another one, best first: whether that is not
+// the one for channels. Which pairs of hosts have a transport for their channel is fixed.
+func listenersOf(h *host, peer wire.HostRank) (elsewhere []bool) {
+	client := h.s.job.Hosts[peer].Client
+	switch {
+	case !h.channels.Proves(client):
+		return []bool{false}
+	case mustRoute(h.s, client):
+		return []bool{true}
+	case (h.rank+peer)%3 == 0:
+		return []bool{false}
+	}
+	return []bool{true, false}
+}
+
+func (h *host) arrive(x arrival) {
 	switch {
 	case h.silent:
 	case h.ends() || h.dance == nil && h.s.dead:
-		_ = e.Close()
-	case h.dance == nil:
-		h.backlog = append(h.backlog, arrival{e, from})
-	case h.dance.Done() && from.proves(h):
-		h.onDemand = append(h.onDemand, e)
-		h.late(e)
+		_ = x.e.Close()
+	case h.dance == nil && (!x.elsewhere || h.channels == nil):
+		h.backlog = append(h.backlog, x)
+	case x.elsewhere, h.dance.Done() && x.from.proves(h):
+		h.late(x.e)
 	default:
-		h.accept(e, from)
+		h.accept(x.e, x.from)
 	}
 }
 

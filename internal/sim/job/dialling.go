@@ -130,9 +130,9 @@ func walled(w *Simulation, peer wire.HostRank) bool {
 	return own[w.cfg.Firewall.Host%len(own)] == peer
 }
 
-// blocked answers a dial if a firewall is in its way, and reports whether it is. A connection that
+// blocked answers a dial, which may take that long, if a firewall is in its way, and reports whether it is. A connection that
 // the firewall drops is made when there is no firewall any more.
-func blocked(h *host, peer wire.HostRank, began time.Time, answer func(dynamic.DialResult)) bool {
+func blocked(h *host, peer wire.HostRank, began time.Time, limit time.Duration, answer func(dynamic.DialResult)) bool {
 	w := h.s.w
 	if !walled(w, peer) {
 		return false
@@ -150,10 +150,10 @@ func blocked(h *host, peer wire.HostRank, began time.Time, answer func(dynamic.D
 	switch {
 	case !f.Drops:
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() { answer(unheard(dynamic.Unconnected | dynamic.OutOfReach)) })
-	case left < agent.DialsLimit: // it is dialled at once when the firewall is gone
+	case left < limit: // it is dialled at once when the firewall is gone
 		w.k.After(left, func() { answer(unheard(dynamic.NoRoom)) })
 	default:
-		w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+		w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 	}
 	return true
 }
@@ -191,7 +191,16 @@ func mustGiveUp(h *host, peer wire.HostRank, began time.Time) {
 	if !walled(w, peer) || w.cfg.Firewall.For < Ever || w.wrong != nil {
 		return
 	}
-	if took := w.time().Sub(began); took > longest || took > longest/2 && h.channels.OnDemand(h.rank, peer) {
+	most := longest
+	switch own := h.s.job.Hosts[peer].Client == h.s.rank; {
+	case h.channels.OnDemand(h.rank, peer):
+		most = longest / 2
+	case own && w.cfg.DialFail == 0 && mustRoute(h.s, h.s.rank) && w.cfg.Firewall.Drops: // by two rounds of dials
+		most = 10500 * time.Millisecond
+	case own && w.cfg.DialFail == 0:
+		most = 5500 * time.Millisecond
+	}
+	if took := w.time().Sub(began); took > most {
 		w.wrong = fmt.Errorf("%w: host %d has waited for %v for host %d, which does not answer", ErrLate, h.rank, took, peer)
 	}
 }

@@ -31,16 +31,20 @@ type linking struct {
 
 func (w *Simulation) open(p *proc, peer wire.WorldRank) {
 	x := pair{p.rank, peer}
-	if !w.direct.Pairs.Request(x) {
-		return
+	if linksOf(w, x).Request(x) {
+		dialDirect(w, p, x)
 	}
-	d := &linking{w: w, p: p, x: x, endpoints: p.s.with(w.job.Procs.At(peer).Client).endpoints(), spec: w.cfg.Links.Direct}
+}
+
+// dialDirect dials for a link that a proc has asked for.
+func dialDirect(w *Simulation, p *proc, x pair) {
+	d := &linking{w: w, p: p, x: x, endpoints: p.s.with(w.job.Procs.At(x.peer).Client).endpoints(), spec: w.cfg.Links.Direct}
 	d.spec.Name = fmt.Sprintf("direct %d to %d", x.local, x.peer)
 	limit := time.Duration(0)
 	if w.cfg.Resume != nil {
 		limit = w.cfg.Resume.Limit
 	}
-	s := w.dialling(dynamic.DirectLinkPlan(len(d.endpoints), &w.direct.Pairs, x, limit), func() bool { return p.s.left })
+	s := w.dialling(dynamic.DirectLinkPlan(len(d.endpoints), &linksOf(w, x).Pairs, x, limit), func() bool { return p.s.left })
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
@@ -66,12 +70,10 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)
 	case d.p.s.left:
 	case d.p.s.pluginDown(w):
 		answer(unheard(dynamic.NotListening))
-	case other.fini || other.s.left:
-		answer(said(dynamic.Leaving))
-	case !other.s.with(d.p.s.rank).allows(d.endpoints[step.Candidate].Transport):
-		answer(said(dynamic.NotAllowed))
 	case step.Resumes:
-		v := w.direct.Resumable.CheckResume(d.x.back(), dynamic.Hello{ResumableID: dynamic.ResumableID(d.r.session), Resumes: true}, other.fini)
+		to := other.receiver()
+		to.Allowed = other.s.with(d.p.s.rank).allows(d.endpoints[step.Candidate].Transport)
+		_, v := linksOf(w, d.x.back()).ArriveAgain(w.time(), d.x.back(), dynamic.Hello{ResumableID: d.session(), Resumes: true}, to, w.cfg.Resume.Limit)
 		if v != dynamic.Accepted {
 			answer(said(v))
 			return
@@ -89,23 +91,35 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)
 func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynamic.DialResult)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
-		w.direct.Abandon(x)
+		linksOf(w, x).Abandon(x)
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
 		d.r.plugin = !w.drains.elsewhere || !p.s.drained && !other.s.drained
 		d.r.tell()
 	}
-	breaks := 0 // where the greeting breaks: 1 before it is accepted, 2 after
-	if d.r != nil && w.k.Chance(w.cfg.Resume.Cuts) {
-		breaks = 1 + w.k.Rand().IntN(2)
-	}
-	if breaks == 1 {
-		d.breaks(answer)
+	broken := d.breaks()
+	if broken == beforeProof {
+		d.broken(false, answer)
 		return
 	}
-	if v := w.direct.Arrive(x.back(), d.session(), x.local < x.peer); v != dynamic.Accepted {
+	links, to := linksOf(w, x.back()), other.receiver()
+	to.Allowed = other.s.with(p.s.rank).allows(d.endpoints[step.Candidate].Transport)
+	if v := links.Arrive(x.back(), dynamic.Hello{ResumableID: d.session()}, to, x.local < x.peer); v != dynamic.Accepted {
 		answer(said(v))
 		return
 	}
+	if name := d.endpoints[step.Candidate].Transport; len(other.s.with(p.s.rank).usable([]string{name})) == 0 {
+		disorder(w, "the link of ranks %d and %d is accepted by %s, which the route does not allow", x.local, x.peer, name)
+	}
+	if broken == beforeAnswer {
+		w.k.After(w.k.Between(0, 300*time.Microsecond), func() {
+			if links.LostBeforeUse(x.back()) {
+				dialDirect(w, other, x.back())
+			}
+			d.broken(true, answer)
+		})
+		return
+	}
+	links.Given(x.back())
 	var terms *wireup.Resumable
 	if r := d.r; r != nil {
 		d.l, terms = r.below(nil), r.terms(1)
@@ -120,9 +134,9 @@ func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynami
 	}
 	w.deliver(other, x.local, terms, d.l.Ends[1])
 	w.k.After(w.k.Between(0, 300*time.Microsecond), func() { // the peer's verdict arrives
-		if breaks == 2 {
+		if broken == afterAnswer {
 			d.l.Cut(errBroken)
-			d.breaks(answer)
+			d.broken(true, answer)
 			return
 		}
 		if p.s.left {
@@ -132,16 +146,45 @@ func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynami
 	})
 }
 
-func (d *linking) breaks(answer func(dynamic.DialResult)) {
-	d.w.direct.Uncertain(d.x, d.session())
-	answer(dynamic.DialResult{Err: errBroken, Failure: dynamic.Uncertain})
+// breaking is where the greeting of a link breaks.
+type breaking int
+
+const (
+	nowhere      breaking = iota
+	beforeProof           // before the dialler has proved itself
+	beforeAnswer          // the peer's node has accepted the link and cannot say so
+	afterAnswer           // the peer's proc has the link, and the dialler does not know it
+)
+
+// breaks decides where the greeting of a link breaks. One that does not resume does not break when
+// its peer has it, as that ends the job.
+func (d *linking) breaks() breaking {
+	w, most := d.w, afterAnswer
+	chance := w.cfg.DialFail / 2
+	if d.r != nil {
+		chance = w.cfg.Resume.Cuts
+	} else {
+		most = beforeAnswer
+	}
+	if !w.k.Chance(chance) {
+		return nowhere
+	}
+	return beforeProof + breaking(w.k.Rand().IntN(int(most)))
+}
+
+func (d *linking) broken(proved bool, answer func(dynamic.DialResult)) {
+	failure := dynamic.GreetingFailed(proved, true, d.r != nil)
+	if failure&dynamic.Uncertain != 0 {
+		linksOf(d.w, d.x).Uncertain(d.x, d.session())
+	}
+	answer(dynamic.DialResult{Err: errBroken, Failure: failure})
 }
 
 func (d *linking) over(last dynamic.DialStep) {
 	w, p, x := d.w, d.p, d.x
 	switch last.Action {
 	case dynamic.KeepLink:
-		w.direct.Made(x, d.session())
+		linksOf(w, x).Made(x, d.session())
 		var terms *wireup.Resumable
 		if d.r != nil {
 			terms = d.r.terms(0)
@@ -157,7 +200,7 @@ func (d *linking) over(last dynamic.DialStep) {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
 	case dynamic.DialCandidate, dynamic.Pause, dynamic.PauseAfterRound, dynamic.Abandon: // the last step is none of these, or needs no action
 	}
-	w.direct.Abandon(x)
+	linksOf(w, x).Abandon(x)
 }
 
 // session returns the session of the link that is being made; zero: it is not resumable.
@@ -173,41 +216,55 @@ func (x *resumed) further() *wireup.Resumable {
 }
 
 func (w *Simulation) reopen(p *proc, m wireup.Message) {
-	x, other := pair{p.rank, m.Peer}, w.procs[m.Peer]
-	state := w.direct.Resumable.Get(x)
-	judge := func(h dynamic.Hello) dynamic.Verdict {
-		return w.direct.Resumable.CheckResume(x.back(), h, other.fini)
-	}
-	done := func(v dynamic.Verdict, reason string) {
-		if state.Busy = false; v != dynamic.Accepted {
+	x, links := pair{p.rank, m.Peer}, &p.s.direct
+	state, what := links.Resumable.Get(x), links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over)
+	done := func(made bool, v dynamic.Verdict, reason string) {
+		if tell, over := state.Repaired(what, made, v); tell {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
-				Session: m.Resumable.Session, Again: true, Over: v == dynamic.Leaving,
+				Session: m.Resumable.Session, Again: true, Over: over,
 			}}, nil)
 		}
 	}
-	switch w.direct.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over) {
+	switch what {
 	case dynamic.Redial:
 		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, ways(p.s), func(plugin bool) (a dynamic.DialResult) {
-			if other.refuses(x.back(), plugin) {
-				return said(dynamic.NotAllowed)
-			}
-			if v := judge(dynamic.Hello{ResumableID: state.ID, Resumes: true}); v != dynamic.Accepted {
+			if v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Resumes: true}, plugin); v != dynamic.Accepted {
 				a = said(v)
 			}
 			return a
 		}, done)
 	case dynamic.TellPeer:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-			v := judge(dynamic.Hello{ResumableID: state.ID, Lost: true})
-			if v == dynamic.Accepted && !w.direct.Resumable.Get(x.back()).Making {
-				other.give(wireup.Message{Kind: wireup.KindLink, Peer: x.local, Resumable: &wireup.Resumable{
-					Session: m.Resumable.Session, Again: true, Lost: true, Epoch: m.Resumable.Epoch,
-				}}, nil)
-			}
-			done(v, "the other end has no such link")
+			v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: m.Resumable.Epoch}, true)
+			done(v == dynamic.Accepted, v, "the other end has no such link")
 		})
 	case dynamic.NoRepair, dynamic.NoSuchLink:
 	}
+}
+
+// linksOf returns the direct links of the node that has the first proc of a pair.
+func linksOf(w *Simulation, x pair) *dynamic.DirectLinks[pair] {
+	return &w.sites[w.job.Procs.At(x.local).Client].direct
+}
+
+// receiver returns what a proc's node knows of it when a link arrives.
+func (p *proc) receiver() dynamic.Receiver {
+	return dynamic.Receiver{Known: true, InMPI: !p.fini && !p.s.left, Finished: p.fini, Ended: p.judged}
+}
+
+// arriveAgain is what a node does with a further connection of a link, by the plugin or not, or with
+// the word that the link is lost at its other end.
+func arriveAgain(w *Simulation, x pair, h dynamic.Hello, plugin bool) dynamic.Verdict {
+	links, p := linksOf(w, x), w.procs[x.local]
+	to := p.receiver()
+	to.Allowed, to.Leaves = true, plugin && p.s.drained && w.drains.elsewhere
+	state, v := links.ArriveAgain(w.time(), x, h, to, w.cfg.Resume.Limit)
+	if v == dynamic.Accepted && h.Lost && links.LostAtPeer(w.time(), state, h) {
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{
+			Session: state.ID[:], Again: true, Lost: true, Epoch: h.Epoch,
+		}}, nil)
+	}
+	return v
 }
 
 func (p *proc) endpoint() Endpoint { return Endpoint{AtProc, int(p.rank)} }
@@ -267,7 +324,7 @@ func moveLinks(s *site) {
 		return
 	}
 	var all []pair
-	for x, phase := range w.direct.Pairs.All() {
+	for x, phase := range s.direct.Pairs.All() {
 		if p := w.procs[x.local]; phase == dynamic.Linked && p != nil && p.s == s && !p.fini {
 			all = append(all, x)
 		}
@@ -279,14 +336,14 @@ func moveLinks(s *site) {
 }
 
 func moveLink(w *Simulation, s *site, x pair) {
-	state := w.direct.Resumable.Get(x)
+	state := s.direct.Resumable.Get(x)
 	var r *resumed
 	if state != nil {
 		if r = w.sessions[resume.SessionID(state.ID)]; !r.plugin {
 			return
 		}
 	}
-	switch leave, begin := s.moves.Order(w.time(), state, w.drains.elsewhere); {
+	switch leave, begin := s.direct.Moves.Order(w.time(), state, w.drains.elsewhere); {
 	case leave == dynamic.Waiting && !w.drains.elsewhere:
 		mustStay(w, x, state)
 	case leave == dynamic.Moving && !begin && r.ordered[state] == nil:
@@ -297,36 +354,29 @@ func moveLink(w *Simulation, s *site, x pair) {
 	}
 }
 
-// breakLink breaks a link here, or has the other end's node break it, which dials it.
+// breakLink breaks a link here, or has the other end's node break it.
 func breakLink(w *Simulation, s *site, x pair, state *dynamic.ResumableLink) {
 	p, other := w.procs[x.local], w.procs[x.peer]
-	broken := func(p *proc, peer pair) {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: peer.peer, Resumable: &wireup.Resumable{
+	broken := func() {
+		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{
 			Session: state.ID[:], Again: true, Lost: true, Epoch: dynamic.OrderedEpoch,
 		}}, nil)
 	}
-	switch {
-	case state.Dialled:
-		broken(p, x)
-		return
-	case state.Busy:
-		return // it is lost, and made again without the plugin
+	switch s.direct.Moves.Break(state) {
+	case dynamic.BreakHere:
+		broken()
+	case dynamic.AskPeer:
+		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
+			v := dynamic.Leaving
+			if other != nil && !other.s.left {
+				v = arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: dynamic.OrderedEpoch}, true)
+			}
+			if s.direct.Moves.Asked(state, v == dynamic.Accepted) == dynamic.BreakHere {
+				broken()
+			}
+		})
+	case dynamic.Nobody:
 	}
-	state.Busy = true
-	w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-		state.Busy = false
-		v := dynamic.Leaving
-		if other != nil && !other.s.left {
-			v = w.direct.Resumable.CheckResume(x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: dynamic.OrderedEpoch}, other.fini)
-		}
-		switch back := w.direct.Resumable.Get(x.back()); {
-		case v != dynamic.Accepted:
-			broken(p, x)
-		case !back.Making:
-			other.s.moves.Ordered(w.time(), back)
-			broken(other, x.back())
-		}
-	})
 }
 
 // ways returns by what a site dials a lost link again, best first: whether by the plugin.
@@ -340,19 +390,13 @@ func ways(s *site) []bool {
 	return []bool{true, false}
 }
 
-// refuses reports whether a proc's node refuses a further connection of a link by the plugin.
-func (p *proc) refuses(x pair, plugin bool) bool {
-	state := p.s.w.direct.Resumable.Get(x)
-	return plugin && p.s.drained && p.s.w.drains.elsewhere && state != nil && p.s.moves.Refuses(p.s.w.time(), state, p.s.w.cfg.Resume.Limit)
-}
-
 // again counts a further connection of a direct link at one end.
 func (x *resumed) again(me int) {
 	if x.places[me].Kind != AtProc {
 		return
 	}
 	at := pair{wire.WorldRank(x.places[me].Number), wire.WorldRank(x.places[1-me].Number)}
-	if s := x.w.direct.Resumable.Get(at); s != nil && resume.SessionID(s.ID) == x.session {
+	if s := linksOf(x.w, at).Resumable.Get(at); s != nil && resume.SessionID(s.ID) == x.session {
 		s.Resumes++
 	}
 }
@@ -423,7 +467,11 @@ func bothLinked(w *Simulation, x pair) bool {
 // replaces records by what a lost link is made again. A node that has just ordered that the link
 // leaves the plugin takes none by it.
 func (x *resumed) replaces(plugin bool) *kernel.Link {
-	state := x.w.direct.Resumable.Get(pair{wire.WorldRank(x.places[1].Number), wire.WorldRank(x.places[0].Number)})
+	var state *dynamic.ResumableLink
+	if x.places[1].Kind == AtProc {
+		at := pair{wire.WorldRank(x.places[1].Number), wire.WorldRank(x.places[0].Number)}
+		state = linksOf(x.w, at).Resumable.Get(at)
+	}
 	o := x.ordered[state]
 	if plugin && o != nil && o.resumes == state.Resumes && x.w.k.Now()-o.at < min(time.Second, x.w.cfg.Resume.Limit/2) {
 		disorder(x.w, "%s was resumed by the plugin that it has to leave", x.shown.Name())

@@ -12,26 +12,28 @@ import (
 func (h *host) want(peer wire.HostRank) {
 	w, given, done := h.s.w, false, false
 	reach := reachOf(h, peer)
-	m := h.channels.Request(h.rank, peer, 1, w.cfg.Limit)
+	listeners := listenersOf(h, peer)
+	m := h.channels.Request(h.rank, peer, len(listeners), agent.OnDemandTime(h.began.Add(w.cfg.Limit).Sub(w.time()), resumeLimit(w)))
 	if m == nil {
 		return
 	}
 	var e *kernel.End
 	s := w.dialling(m, func() bool { return done || h.ends() })
-	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
+	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
+		limit := reach.OnDemandLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
 			a, failing := s.fails(w.cfg.DialFail)
 			switch other := w.hosts[peer]; {
-			case blocked(h, peer, reach.Began, answer):
+			case blocked(h, peer, reach.Began, limit, answer):
 			case failing:
 				answer(a)
 			case other != nil && other.silent:
-				w.k.After(agent.DialsLimit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+				w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 			case other == nil || other.ends() || other.closed():
 				answer(unheard(dynamic.NotListening | dynamic.Unconnected))
 			case h.ends():
 			default:
-				e = h.connect(peer, other)
+				e = h.connect(peer, other, listeners[step.Candidate])
 				h.prove(e, peer, answer, func() { answer(dynamic.DialResult{}) })
 			}
 		})
@@ -109,7 +111,7 @@ func (h *host) expect(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello) {
 
 // connect makes a link for a channel on demand, and gives the other host its end. Whoever dials,
 // the host of higher rank has the first end, as in a dance.
-func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
+func (h *host) connect(peer wire.HostRank, other *host, elsewhere bool) *kernel.End {
 	w := h.s.w
 	spec := w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, peer)
@@ -124,7 +126,7 @@ func (h *host) connect(peer wire.HostRank, other *host) *kernel.End {
 	} else {
 		l = provenChannel(w, spec, ends, side)
 	}
-	w.k.After(w.k.Between(0, spec.Delay), func() { other.arrive(l.Ends[1-side], h) })
+	w.k.After(w.k.Between(0, spec.Delay), func() { other.arrive(arrival{l.Ends[1-side], h, elsewhere}) })
 	h.onDemand = append(h.onDemand, l.Ends[side])
 	return l.Ends[side]
 }

@@ -3,12 +3,14 @@ package job
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
+	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
 // greeting is one side of the greeting in which own hosts prove who they are.
@@ -81,26 +83,12 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.DialRe
 			_ = e.Close()
 		case err != nil:
 			_ = e.Close()
-			answer(refusal(g, err))
+			answer(g.Failed(err, errors.Is(err, io.EOF) || errors.Is(err, link.ErrBroken)))
 		default:
 			w.proofs[e.Link()].over(h.rank)
 			made()
 		}
 	})
-}
-
-func refusal(g *dynamic.Dialler, err error) dynamic.DialResult {
-	var r *dynamic.RefusedError
-	a := dynamic.DialResult{Err: err}
-	switch {
-	case errors.As(err, &r) && r.Proven:
-		a.Verdict = r.Verdict
-	case !g.Proved():
-		a.Failure = dynamic.NoRoom | dynamic.Uncertain
-	default:
-		a.Failure = dynamic.Uncertain
-	}
-	return a
 }
 
 func (h *host) proves(to *host) bool {
@@ -162,8 +150,8 @@ func (h *host) proof(conn int) {
 			return
 		}
 		from := wire.HostRank(hello.Src)
-		if v == dynamic.Accepted && h.dance.Admits(conn, from) != nil {
-			v = dynamic.NotAllowed
+		if v == dynamic.Accepted {
+			v, _ = h.dance.Admits(conn, from)
 		}
 		h.answer(e, g, hello, v, func(err error) {
 			switch {
@@ -178,7 +166,9 @@ func (h *host) proof(conn int) {
 	})
 }
 
+// late takes a connection that does not come to a dance.
 func (h *host) late(e *kernel.End) {
+	h.onDemand = append(h.onDemand, e)
 	g := h.acceptor()
 	h.identify(e, g, func(hello dynamic.Hello, v dynamic.Verdict, err error) {
 		if err != nil {
@@ -207,13 +197,25 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 		return
 	}
 	h.answer(e, g, hello, v, func(err error) {
-		if err != nil || h.ends() {
+		switch {
+		case err != nil || h.ends():
 			_ = e.Close()
-			return
+		case target == agent.ToDance:
+			join(h, e, wire.HostRank(hello.Src))
+		default:
+			h.s.w.k.Tracef("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
+			h.s.w.channels[e.Link()].ends[sideOf(e)].take(e)
 		}
-		h.s.w.k.Tracef("host %d takes a channel that host %d has not got yet", h.rank, hello.Src)
-		h.s.w.channels[e.Link()].ends[sideOf(e)].take(e)
 	})
+}
+
+// join gives the dance a connection that has proved itself elsewhere.
+func join(h *host, e *kernel.End, from wire.HostRank) {
+	conn := h.keep(e)
+	if !h.dance.ProvenElsewhere(conn, from) {
+		_ = e.Close()
+	}
+	h.steps()
 }
 
 // again is this node's answer when another host dials a channel again.
@@ -222,11 +224,14 @@ func (h *host) again(from *host) dynamic.DialResult {
 	if !ok {
 		return said(dynamic.UnknownRank)
 	}
+	if h.channels == nil {
+		return unheard(dynamic.NotListening) // not yet
+	}
 	v := h.channels.Admits(h.rank, hello, true)
 	if v == dynamic.Accepted {
 		var target agent.ArrivalTarget
 		switch target, v = h.channels.Arrive(hello); {
-		case target == agent.NotReady || target == agent.ToDance:
+		case target == agent.NotReady:
 			return unheard(dynamic.NotListening) // not yet
 		case target == agent.ToHost && !h.sw.agent.ExpectHost(from.rank):
 			h.channels.Drop(hello)

@@ -35,6 +35,14 @@ func (r *Resume) withDefaults() *Resume {
 	return &c
 }
 
+// resumeLimit is the longest time that a link may be without a lower link.
+func resumeLimit(w *Simulation) time.Duration {
+	if w.cfg.Resume == nil {
+		return 30 * time.Second // that of job files which have none
+	}
+	return w.cfg.Resume.Limit
+}
+
 // ReadWatcher is a Watcher that sees which bytes were received on resumable links, and not only
 // their number: Read is called instead of Received.
 type ReadWatcher interface {
@@ -156,10 +164,10 @@ func (x *resumed) up() bool {
 	return true
 }
 
-// dial makes a further lower link in one of some ways, by the plugin or not, and calls done if that
-// fails within limit, with the verdict and the reason. judge returns the answer of the node at the
-// other end.
-func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool) dynamic.DialResult, done func(v dynamic.Verdict, reason string)) {
+// dial makes a further lower link in one of some ways, by the plugin or not, and calls done when it
+// is made, or cannot be within limit, with the last verdict and the reason. judge returns the answer
+// of the node at the other end.
+func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool) dynamic.DialResult, done func(made bool, v dynamic.Verdict, reason string)) {
 	w := x.w
 	s := w.dialling(dynamic.ResumePlan(len(ways), limit), x.ends[0].gone)
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
@@ -180,11 +188,11 @@ func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool)
 		switch {
 		case last.Action == dynamic.KeepLink:
 			x.replace(ways[last.Candidate])
-			done(dynamic.Accepted, "")
+			done(true, last.Verdict, "")
 		case last.Verdict != dynamic.Accepted:
-			done(last.Verdict, last.Verdict.String())
+			done(false, last.Verdict, last.Verdict.String())
 		default:
-			done(dynamic.UnknownLink, "it could not be dialled in time")
+			done(false, last.Verdict, "it could not be dialled in time")
 		}
 	}
 	s.begin()

@@ -81,14 +81,16 @@ func TestNoDirect(t *testing.T) {
 	r := simulate(t, 1, cfg)
 	clean(t, 1, r)
 	direct := 0
-	for x, phase := range r.World.direct.Pairs.All() {
-		if phase != dynamic.Linked {
-			continue
-		}
-		direct++
-		for _, rank := range []wire.WorldRank{x.local, x.peer} {
-			if rank == 1 || rank == 2 {
-				t.Errorf("rank %d has a direct link", rank)
+	for _, s := range r.World.sites {
+		for x, phase := range s.direct.Pairs.All() {
+			if phase != dynamic.Linked {
+				continue
+			}
+			direct++
+			for _, rank := range []wire.WorldRank{x.local, x.peer} {
+				if rank == 1 || rank == 2 {
+					t.Errorf("rank %d has a direct link", rank)
+				}
 			}
 		}
 	}
@@ -117,7 +119,7 @@ func TestRoutes(t *testing.T) {
 		c.a.Hosts, c.b.Hosts = []int{1}, []int{1}
 		r := simulate(t, 1, Config{Direct: true, Links: rough(), Program: ring, Sites: []Site{c.a, c.b}})
 		clean(t, 1, r)
-		if linked := r.World.direct.Pairs.State(pair{0, 1}) == dynamic.Linked; linked != c.direct {
+		if linked := linksOf(r.World, pair{0, 1}).Pairs.State(pair{0, 1}) == dynamic.Linked; linked != c.direct {
 			t.Errorf("%s: linked: %t", name, linked)
 		}
 		for _, s := range r.World.sites {

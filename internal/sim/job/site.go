@@ -25,8 +25,8 @@ const retry = 50 * time.Millisecond
 
 // site is one client of the job: what its node does.
 type site struct {
-	drained bool          // its plugin is drained
-	moves   dynamic.Moves // of links that leave the plugin
+	drained bool // its plugin is drained
+	direct  dynamic.DirectLinks[pair]
 	w       *Simulation
 	rank    wire.ClientRank
 	cfg     Site
@@ -70,7 +70,7 @@ type host struct {
 	s        *site
 	number   int // number in its site
 	rank     wire.HostRank
-	channels *agent.Channels // once the dance begins
+	channels *agent.Channels // once the job is known
 	dance    *agent.Dance
 	began    time.Time     // the dance
 	conns    []*kernel.End // by number in the dance

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
@@ -25,10 +24,9 @@ type Simulation struct {
 	sites       []*site
 	spares      []*spareSite
 	hosts       map[wire.HostRank]*host
-	procs       []*proc                   // by world rank; nil: not started
-	openLinks   []*observedLink           // links that may still be in use
-	direct      dynamic.DirectLinks[pair] // pairs that never got the link that both were to keep
-	linkless    []pair                    // pairs that have waited in vain for the link that the other proc kept
+	procs       []*proc         // by world rank; nil: not started
+	openLinks   []*observedLink // links that may still be in use
+	linkless    []pair          // pairs that have waited in vain for the link that the other proc kept
 	sessions    map[resume.SessionID]*resumed
 	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link

@@ -61,6 +61,7 @@ type Counts struct {
 	Spawned, Unspawned       int // worlds; spawns that failed
 	Spares                   int // parts for which a spare site was asked
 	Named, Misnamed          int // requests about names; those requests that failed
+	Broken                   int // links between worlds that broke between their acceptance and their use
 	Renamed, Lost            int // names that were published again; names that could not be published again
 }
 

@@ -6,21 +6,18 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
-	"github.com/openimpi/impi/core/ending"
 	"github.com/openimpi/impi/internal/meetings"
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
-	s := p.s.w.dialling(dynamic.WorldLinkPlan(1, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s := p.s.w.dialling(dynamic.WorldLinkPlan(2, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.DialStep, answered func(dynamic.DialResult)) {
 		a.Counts.Dials++
 		a.with(p.h, func(n *meetingNode) { n.Dialling(question) })
 		answer := func(v dynamic.DialResult) {
-			if v.Err == nil || v.Verdict != dynamic.Accepted {
-				a.with(p.h, func(n *meetingNode) { n.Answered(question) })
-			}
+			a.with(p.h, func(n *meetingNode) { n.Dialled(question, v) })
 			answered(v)
 		}
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
@@ -30,25 +27,12 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 			case p.h.meets.Links.Pairs.State(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
 			default:
-				l = a.dialled(p, x, answer)
+				l = a.dialled(p, x, s, answer)
 			}
 		})
 	}
 	s.over = func(last dynamic.DialStep) {
-		var why error
-		switch {
-		case last.Yielded:
-			why = fmt.Errorf("%w: it was about to connect and did not", meetings.ErrLives)
-		case last.Action == dynamic.GiveUp && last.PeerLives():
-			why = meetings.ErrLives
-		case last.Action == dynamic.GiveUp:
-			why = errors.New("it could not be dialled")
-		}
-		a.with(p.h, func(n *meetingNode) {
-			if n.DialEnded(question, why); why != nil {
-				n.SetNoLink(p, x, why)
-			}
-		})
+		a.with(p.h, func(n *meetingNode) { n.SearchEnded(p, x, question, last, errors.New("it could not be dialled")) })
 		if last.Action == dynamic.KeepLink {
 			a.deliver(p, x, l.Ends[0])
 		}
@@ -57,33 +41,51 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		if l != nil {
 			_ = l.Ends[0].Close()
 		}
-		a.with(p.h, func(n *meetingNode) { n.DialEnded(question, nil) })
+		a.with(p.h, func(n *meetingNode) {
+			n.SearchEnded(p, x, question, dynamic.DialStep{Action: dynamic.Abandon}, nil)
+		})
 	}
 	s.begin()
 }
 
 // dialled is what the peer's node does. It returns the link if it accepts it; the dialler learns of
 // that after a while.
-func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialResult)) *kernel.Link {
+func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, s *dialling, answer func(dynamic.DialResult)) *kernel.Link {
 	other := a.procOf(x.Peer)
 	if other != nil && (other.s.dead || other.h.gone) {
 		answer(unheard(dynamic.NotListening))
 		return nil
 	}
-	if other == nil || other.judged || other.fini || other.s.left { // its node has not noticed yet that it has died
+	if other == nil || other.s.left { // it has not begun yet, or there is no node any more
 		answer(said(dynamic.Leaving))
 		return nil
 	}
-	if f, failing := fails(a.k, a.cfg.DialFail); failing {
-		a.Counts.Failed++
-		answer(f)
+	broken := a.breaks(s)
+	switch {
+	case broken == nowhere:
+	case a.k.Chance(0.5):
+		answer(unheard([]dynamic.DialFailure{0, dynamic.NotListening, dynamic.NoRoom}[a.k.Rand().IntN(3)]))
+		return nil
+	case broken == beforeProof:
+		answer(dynamic.DialResult{Err: errBroken, Failure: dynamic.GreetingFailed(false, true, false)})
 		return nil
 	}
+	to := meetings.Receiver{Known: true, State: other.standing().State, Ended: other.judged, Allowed: true}
 	var v dynamic.Verdict
-	a.with(other.h, func(n *meetingNode) { v = n.Arrive(x.Reversed(), true, ending.InMPI, true) })
+	a.with(other.h, func(n *meetingNode) { v = n.Arrive(x.Reversed(), to) })
 	if v != dynamic.Accepted {
 		a.Counts.Ties++
 		answer(said(v))
+		return nil
+	}
+	if broken == beforeAnswer {
+		a.k.After(a.k.Between(0, 300*time.Microsecond), func() {
+			if other.there() {
+				a.Counts.Broken++
+				a.with(other.h, func(n *meetingNode) { n.AcceptedLinkLost(other, x.Reversed()) })
+			}
+			answer(dynamic.DialResult{Err: errBroken, Failure: dynamic.GreetingFailed(true, true, false)})
+		})
 		return nil
 	}
 	a.Counts.Links++
@@ -91,6 +93,17 @@ func (a *Worlds) dialled(p *proc, x dynamic.WorldPair, answer func(dynamic.DialR
 	a.deliver(other, x.Reversed(), l.Ends[1])
 	a.k.After(a.k.Between(0, 300*time.Microsecond), func() { answer(dynamic.DialResult{}) }) // the peer's answer arrives
 	return l
+}
+
+// breaks decides where the greeting of a link to another world breaks, once for each dial plan, as
+// the procs fail if there is no link.
+func (a *Worlds) breaks(s *dialling) breaking {
+	if s.unmet > 0 || !a.k.Chance(a.cfg.DialFail) {
+		return nowhere
+	}
+	s.unmet++
+	a.Counts.Failed++
+	return beforeProof + breaking(a.k.Rand().IntN(int(beforeAnswer)))
 }
 
 func (a *Worlds) deliver(p *proc, x dynamic.WorldPair, e *kernel.End) {

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,9 +21,31 @@ func (a *Worlds) opens(p *proc, x *wireup.OtherWorld) {
 func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 func (a *Worlds) call(x meetingStep) {
+	p, port := x.Proc, x.Token.World()
 	a.Counts.Calls++
-	a.step(x.Proc, 1)
-	a.under(x.Proc, 10*time.Microsecond, 2*time.Millisecond, func() { a.called(x.Proc, x.Request, x.Token.World()) })
+	a.step(p, 1)
+	a.busy++
+	s := p.s.w.dialling(dynamic.ConnectPlan(2), func() bool { return !p.there() })
+	s.left = func() {
+		a.busy--
+		a.with(p.h, func(n *meetingNode) { n.Ended(p) })
+	}
+	s.dial = func(_ dynamic.DialStep, answer func(dynamic.DialResult)) {
+		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
+			if !p.there() {
+				s.left()
+				return
+			}
+			answer(a.called(p, x.Request, port, a.breaks(s)))
+		})
+	}
+	s.over = func(last dynamic.DialStep) {
+		if s.left(); last.Action == dynamic.GiveUp {
+			a.Counts.Refused++
+			a.with(p.h, func(n *meetingNode) { n.ConnectFailed(p, x.Request, fmt.Errorf("%v", s.FailedCandidates())) })
+		}
+	}
+	s.begin()
 }
 
 // portAt returns the host that has an open port; nil: none has.
@@ -44,15 +65,21 @@ func (a *Worlds) portAt(port dynamic.WorldID) *host {
 	return nil
 }
 
-func (a *Worlds) called(p *proc, request uint64, port dynamic.WorldID) {
+// called is what the node does that has a port which a proc of another world dials.
+func (a *Worlds) called(p *proc, request uint64, port dynamic.WorldID, broken breaking) dynamic.DialResult {
 	at, no := a.portAt(port), dynamic.ClosedPort
+	if broken == beforeProof {
+		return dynamic.DialResult{Err: errBroken, Failure: dynamic.GreetingFailed(false, true, false)}
+	}
 	if at != nil {
 		a.with(at, func(n *meetingNode) { no = n.Reserve(port, true) })
 	}
 	if no != dynamic.Accepted {
-		a.Counts.Refused++
-		a.with(p.h, func(n *meetingNode) { n.ConnectFailed(p, request, errors.New(no.String())) })
-		return
+		return said(no)
+	}
+	if broken == beforeAnswer {
+		a.with(at, func(n *meetingNode) { n.Release(port) })
+		return dynamic.DialResult{Err: errBroken, Failure: dynamic.GreetingFailed(true, true, false)}
 	}
 	owner, _ := at.meets.Ports.Owner(port)
 	var watch kernel.Watcher
@@ -69,6 +96,7 @@ func (a *Worlds) called(p *proc, request uint64, port dynamic.WorldID) {
 			a.step(p, 3)
 		}
 	})
+	return dynamic.DialResult{}
 }
 
 // title names a proc among those of all worlds: b2 is rank 2 of the second.
