@@ -14,7 +14,7 @@ const CardVersion = 1
 // 11.9.2), 1024 bytes in the MPI ABI.
 const (
 	MaxCard       = 960 // maximum bytes of its text
-	MaxEndpoints  = 16
+	MaxAddresses  = 16
 	MaxFeatures   = 16
 	MaxUnexpected = 1 << 60
 	MaxName       = 32 // maximum bytes of a transport's or feature's name
@@ -32,7 +32,7 @@ type BusinessCard struct {
 	Version   int
 	Node      string // equal for procs that share a kernel and a user, which can use transports inside one machine
 	ByteOrder string // BigEndian or LittleEndian, of data in memory
-	Endpoints []TransportAddress
+	Addresses []TransportAddress
 	Features  []string // names of optional abilities of the proc; readers ignore unknown ones
 
 	Unexpected int64 // maximum bytes of unexpected messages that the proc keeps; 0: no limit
@@ -58,7 +58,7 @@ func (c *BusinessCard) Has(feature string) bool {
 
 // Address returns the address by a transport that the proc prefers; false if it has none.
 func (c *BusinessCard) Address(transport string) (TransportAddress, bool) {
-	for _, o := range c.Endpoints {
+	for _, o := range c.Addresses {
 		if o.Transport == transport {
 			return o, true
 		}
@@ -89,7 +89,7 @@ func (c *BusinessCard) AppendText(b []byte) ([]byte, error) {
 	if c.ByteOrder != "" {
 		out = append(append(out, " order="...), c.ByteOrder...)
 	}
-	for _, o := range c.Endpoints {
+	for _, o := range c.Addresses {
 		out = append(append(append(append(out, " offer="...), o.Transport...), ':'), o.Address...)
 	}
 	for _, f := range c.Features {

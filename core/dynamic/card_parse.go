@@ -73,7 +73,7 @@ func (c *BusinessCard) parseField(field string) error {
 		if !ok {
 			return fmt.Errorf("%w: %q has no transport and address", ErrCard, field)
 		}
-		c.Endpoints = append(c.Endpoints, TransportAddress{transport, address})
+		c.Addresses = append(c.Addresses, TransportAddress{transport, address})
 	case "unexpected":
 		return c.parseUnexpected(field, value)
 	case "feature":
@@ -110,17 +110,17 @@ func (c *BusinessCard) check() error {
 		return fmt.Errorf("%w: node %q", ErrCard, c.Node)
 	case c.ByteOrder != "" && c.ByteOrder != BigEndian && c.ByteOrder != LittleEndian:
 		return fmt.Errorf("%w: byte order %q is neither %s nor %s", ErrCard, c.ByteOrder, BigEndian, LittleEndian)
-	case len(c.Endpoints) > MaxEndpoints:
-		return fmt.Errorf("%w: %d endpoints, more than %d", ErrCard, len(c.Endpoints), MaxEndpoints)
+	case len(c.Addresses) > MaxAddresses:
+		return fmt.Errorf("%w: %d addresses, more than %d", ErrCard, len(c.Addresses), MaxAddresses)
 	case len(c.Features) > MaxFeatures:
 		return fmt.Errorf("%w: %d features, more than %d", ErrCard, len(c.Features), MaxFeatures)
 	}
-	for i, o := range c.Endpoints {
+	for i, o := range c.Addresses {
 		if !isName(o.Transport) || !isPlain(o.Address) {
-			return fmt.Errorf("%w: endpoint %q at %q", ErrCard, o.Transport, o.Address)
+			return fmt.Errorf("%w: transport %q at %q", ErrCard, o.Transport, o.Address)
 		}
-		if slices.Contains(c.Endpoints[:i], o) {
-			return fmt.Errorf("%w: two endpoints of %s at %s", ErrCard, o.Transport, o.Address)
+		if slices.Contains(c.Addresses[:i], o) {
+			return fmt.Errorf("%w: two addresses of %s at %s", ErrCard, o.Transport, o.Address)
 		}
 	}
 	for i, f := range c.Features {

@@ -15,7 +15,7 @@ func sampleCard() BusinessCard {
 		Version:   CardVersion,
 		Node:      "5f0c2a/1000",
 		ByteOrder: LittleEndian,
-		Endpoints: []TransportAddress{
+		Addresses: []TransportAddress{
 			{"shm", "/dev/shm/impi-7:1"}, {"tcp", "127.0.0.2:5001"}, {"tcp", "[::1]:5001"}, {"quic", "h=1,k=a:b"},
 		},
 		Features: []string{"resume", "checksum"},
@@ -61,14 +61,14 @@ func TestCardLater(t *testing.T) {
 	if err != nil || c.Node != "a" || c.ByteOrder != BigEndian {
 		t.Errorf("%+v: %v", c, err)
 	}
-	if c, err := ParseBusinessCard([]byte("impi-card/1")); err != nil || c.Version != 1 || c.Endpoints != nil {
+	if c, err := ParseBusinessCard([]byte("impi-card/1")); err != nil || c.Version != 1 || c.Addresses != nil {
 		t.Errorf("%+v: %v", c, err)
 	}
 }
 
 func TestCardFaults(t *testing.T) {
 	endpoints := strings.Repeat(" offer=tcp:x", 1)
-	for i := range MaxEndpoints {
+	for i := range MaxAddresses {
 		endpoints += " offer=tcp:a" + string(rune('a'+i))
 	}
 	features := ""
@@ -121,12 +121,12 @@ func TestCardWriterFaults(t *testing.T) {
 	for name, change := range map[string]func(*BusinessCard){
 		"version":         func(c *BusinessCard) { c.Version = 2 },
 		"space in node":   func(c *BusinessCard) { c.Node = "a b" },
-		"newline":         func(c *BusinessCard) { c.Endpoints[0].Address = "a\nb" },
-		"no address":      func(c *BusinessCard) { c.Endpoints[0].Address = "" },
+		"newline":         func(c *BusinessCard) { c.Addresses[0].Address = "a\nb" },
+		"no address":      func(c *BusinessCard) { c.Addresses[0].Address = "" },
 		"order":           func(c *BusinessCard) { c.ByteOrder = "pdp" },
 		"field injection": func(c *BusinessCard) { c.Features[0] = "a feature=b" },
-		"one offer twice": func(c *BusinessCard) { c.Endpoints[1] = c.Endpoints[0] },
-		"too long":        func(c *BusinessCard) { c.Endpoints[0].Address = strings.Repeat("a", MaxCard) },
+		"one offer twice": func(c *BusinessCard) { c.Addresses[1] = c.Addresses[0] },
+		"too long":        func(c *BusinessCard) { c.Addresses[0].Address = strings.Repeat("a", MaxCard) },
 		"invalid UTF-8":   func(c *BusinessCard) { c.Node = "\xff" },
 	} {
 		c := sampleCard()
@@ -144,7 +144,7 @@ func TestCardFitsIntoPortName(t *testing.T) {
 	}
 	c := BusinessCard{Version: CardVersion, Node: strings.Repeat("n", 64), ByteOrder: BigEndian}
 	for _, name := range []string{"tcp", "quic", "unix", "shm", "vendor"} {
-		c.Endpoints = append(c.Endpoints, TransportAddress{name, strings.Repeat("a", 120)})
+		c.Addresses = append(c.Addresses, TransportAddress{name, strings.Repeat("a", 120)})
 	}
 	if _, err := c.AppendText(nil); err != nil {
 		t.Errorf("five transports with paths do not fit: %v", err)

@@ -36,13 +36,13 @@ func (p *Port) Name() WorldID { return p.Key.World() }
 //
 //	impi-port/1+key=0a1b...+world=2c3d...+rank=0+impi-card/1+node=5f0c+offer=tcp:127.0.0.2:5001
 //
-// Endpoints that do not fit are left out, the last ones first. It is ErrPort if no
+// Addresses that do not fit are left out, the last ones first. It is ErrPort if no
 // offer fits, or there is none, and ErrCard if the card is malformed.
 func (p *Port) AppendText(b []byte) ([]byte, error) {
 	card := p.Card
-	for ; len(card.Endpoints) > 0; card.Endpoints = card.Endpoints[:len(card.Endpoints)-1] {
+	for ; len(card.Addresses) > 0; card.Addresses = card.Addresses[:len(card.Addresses)-1] {
 		text, err := card.AppendText(nil)
-		if err != nil && len(card.Endpoints) == len(p.Card.Endpoints) && !tooLong(&card) {
+		if err != nil && len(card.Addresses) == len(p.Card.Addresses) && !tooLong(&card) {
 			return b, err
 		}
 		name := portWord(fmt.Sprintf("%s%d key=%x world=%v rank=%d %s", portPrefix, portVersion, p.Key, p.Opener.World, p.Opener.Rank, text))
@@ -129,7 +129,7 @@ func parsePort(name string) (p Port, err error) {
 	if p.Card, err = parseCard([]byte(cardPrefix + card)); err != nil {
 		return p, fmt.Errorf("%w: %w", ErrPort, err)
 	}
-	if len(p.Card.Endpoints) == 0 {
+	if len(p.Card.Addresses) == 0 {
 		return p, fmt.Errorf("%w: its card has no address of the opener", ErrPort)
 	}
 	return p, nil

@@ -38,7 +38,7 @@ func TestPortName(t *testing.T) {
 // TestPortNameIsOneWord: whatever is on the card.
 func TestPortNameIsOneWord(t *testing.T) {
 	p := samplePort()
-	p.Card.Endpoints = []TransportAddress{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
+	p.Card.Addresses = []TransportAddress{{"odd", "a$b;c|d&e*f?'\"\\`(~#<>!+%ä"}}
 	name := portName(t, &p)
 	if i := strings.IndexFunc(name, func(r rune) bool {
 		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._:/=,@-+%", r))
@@ -54,14 +54,14 @@ func TestPortNameIsOneWord(t *testing.T) {
 // preferred ones stay.
 func TestPortNameFits(t *testing.T) {
 	p := samplePort()
-	p.Card.Endpoints = nil
-	for i := range MaxEndpoints {
-		p.Card.Endpoints = append(p.Card.Endpoints, TransportAddress{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
+	p.Card.Addresses = nil
+	for i := range MaxAddresses {
+		p.Card.Addresses = append(p.Card.Addresses, TransportAddress{"tcp", fmt.Sprintf("%s:%d", strings.Repeat("h", 100), i)})
 	}
 	name := portName(t, &p)
 	back, err := ParsePort(name)
-	n := len(back.Card.Endpoints)
-	if err != nil || len(name) > MaxPortName || n < 4 || !reflect.DeepEqual(back.Card.Endpoints, p.Card.Endpoints[:n]) {
+	n := len(back.Card.Addresses)
+	if err != nil || len(name) > MaxPortName || n < 4 || !reflect.DeepEqual(back.Card.Addresses, p.Card.Addresses[:n]) {
 		t.Errorf("%d bytes, %d offers: %v", len(name), n, err)
 	}
 }
@@ -72,13 +72,13 @@ func TestPortNameNobodyCanReach(t *testing.T) {
 		"too long": {{"tcp", strings.Repeat("h", MaxPortName)}},
 	} {
 		p := samplePort()
-		p.Card.Endpoints = endpoints
+		p.Card.Addresses = endpoints
 		if b, err := p.AppendText([]byte("x")); !errors.Is(err, ErrPort) || string(b) != "x" {
 			t.Errorf("%s: %q, %v", what, b, err)
 		}
 	}
 	p := samplePort()
-	p.Card.Endpoints = []TransportAddress{{"No Name", "a"}}
+	p.Card.Addresses = []TransportAddress{{"No Name", "a"}}
 	if _, err := p.AppendText(nil); !errors.Is(err, ErrCard) {
 		t.Errorf("malformed: %v", err)
 	}
@@ -142,10 +142,10 @@ func FuzzParsePort(f *testing.F) {
 			return // escapes may have made a short name of what is long
 		}
 		back, err := ParsePort(string(b))
-		if err != nil || len(back.Card.Endpoints) > len(p.Card.Endpoints) {
+		if err != nil || len(back.Card.Addresses) > len(p.Card.Addresses) {
 			t.Fatalf("%s: %+v, %v", b, back, err)
 		}
-		if back.Card.Endpoints = p.Card.Endpoints; !reflect.DeepEqual(back, p) {
+		if back.Card.Addresses = p.Card.Addresses; !reflect.DeepEqual(back, p) {
 			t.Fatalf("%+v became %+v", p, back)
 		}
 	})

@@ -186,7 +186,7 @@ func (m *testNodes) world(t *testing.T, name string, n int) []*proc.Process {
 	copy(token[:], name)
 	card := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.TransportAddress{{Transport: "memory", Address: name}},
+		Addresses: []dynamic.TransportAddress{{Transport: "memory", Address: name}},
 	}
 	d := dynamic.Description{
 		World: token.World(), Secret: token.Meeting(),

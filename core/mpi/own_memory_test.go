@@ -59,7 +59,7 @@ func manyHosts(tb testing.TB, hosts, each int) (j *wireup.Job, table startup.Pro
 	for h := range sites * hosts {
 		card := dynamic.BusinessCard{
 			Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian,
-			Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: fmt.Sprintf("10.0.%d.%d:40000", h>>8, h&0xff)}, {Transport: "shm", Address: "local"}},
+			Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: fmt.Sprintf("10.0.%d.%d:40000", h>>8, h&0xff)}, {Transport: "shm", Address: "local"}},
 		}
 		text, err := card.AppendText(nil)
 		if err != nil {

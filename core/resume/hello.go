@@ -13,17 +13,17 @@ const helloBody = 40
 // HelloSize is the length of a HELLO, in bytes.
 const HelloSize = headerSize + helloBody
 
-// SessionID is the name of a Link at both of its ends: random bytes, chosen by the dialler. See
+// ResumableID is the name of a Link at both of its ends: random bytes, chosen by the dialler. See
 // "Who asks whom" in docs/decisions/0015-link-resume.md for what else a dialler must prove.
-type SessionID [16]byte
+type ResumableID [16]byte
 
 // String returns the session's first bytes, enough to tell sessions apart.
-func (s SessionID) String() string { return fmt.Sprintf("%x", s[:4]) }
+func (s ResumableID) String() string { return fmt.Sprintf("%x", s[:4]) }
 
 // Hello is the first frame that each side sends on an underlying link (see Handshake in the
 // package comment). Positions count the bytes of a stream, and its end as one more.
 type Hello struct {
-	Session  SessionID
+	Session  ResumableID
 	Epoch    uint64 // epoch of the underlying link; the acceptor echoes the dialler's
 	Oldest   uint64 // position in the sender's stream from which it can replay
 	Received uint64 // position in the receiver's stream from which it must continue
@@ -75,7 +75,7 @@ func parseHelloHead(b []byte) (header, error) {
 // parseHello reads what follows the header of a HELLO (docs/decisions/0015-link-resume.md).
 func parseHello(head *header, body []byte) (Hello, error) {
 	h := Hello{
-		Session:  SessionID(body[:16]),
+		Session:  ResumableID(body[:16]),
 		Epoch:    binary.BigEndian.Uint64(body[16:]),
 		Oldest:   head.seq,
 		Received: binary.BigEndian.Uint64(body[24:]),

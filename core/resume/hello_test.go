@@ -10,7 +10,7 @@ import (
 )
 
 var someHello = Hello{
-	Session: SessionID{0: 0xa0, 15: 0xaf}, Epoch: 7, Oldest: 0x100, Received: 0x200, Ack: 0x180, Window: 0x10000, Checksum: true,
+	Session: ResumableID{0: 0xa0, 15: 0xaf}, Epoch: 7, Oldest: 0x100, Received: 0x200, Ack: 0x180, Window: 0x10000, Checksum: true,
 }
 
 // appendRefusal appends to b what an acceptor answers to a HELLO for a session that it does

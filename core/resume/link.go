@@ -18,7 +18,7 @@ const (
 
 // Config configures a Link.
 type Config struct {
-	Session SessionID
+	Session ResumableID
 
 	// Dialler is set at the end that makes the underlying links (docs/decisions/0015-link-resume.md).
 	Dialler bool

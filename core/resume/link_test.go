@@ -22,7 +22,7 @@ type pair struct {
 func newPair(t *testing.T, c Config) *pair {
 	t.Helper()
 	p := &pair{t: t, capacity: 1 << 16}
-	c.Session = SessionID{1, 2, 3}
+	c.Session = ResumableID{1, 2, 3}
 	p.b = New(c)
 	c.Dialler = true
 	p.a = New(c)

@@ -27,7 +27,7 @@ type fragile struct {
 func (f *fragile) pair() (dialled, accepted link.Link) {
 	f.dialled++
 	config := f.config
-	config.Session = resume.SessionID{byte(f.dialled >> 8), byte(f.dialled)}
+	config.Session = resume.ResumableID{byte(f.dialled >> 8), byte(f.dialled)}
 	config.Guard = new(sync.Mutex)
 	c := &connection{f: f, acceptor: resume.New(config)}
 	config.Dialler, config.Guard = true, new(sync.Mutex)

@@ -97,20 +97,20 @@ func (r *Route) Excludes(name string, t Transport, ours, theirs *dynamic.Busines
 	return ""
 }
 
-// Endpoints returns the endpoints by which the owner of a card is dialled, best first. running
+// Addresses returns the addresses at which the owner of a card is dialled, best first. running
 // returns a transport of the site, or nil if it does not run.
-func (r *Route) Endpoints(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (endpoints []dynamic.TransportAddress) {
+func (r *Route) Addresses(running func(name string) Transport, ours, theirs *dynamic.BusinessCard) (addresses []dynamic.TransportAddress) {
 	for _, name := range r.Prefer {
 		if r.Excludes(name, running(name), ours, theirs) != "" {
 			continue
 		}
-		for _, o := range theirs.Endpoints {
+		for _, o := range theirs.Addresses {
 			if o.Transport == name {
-				endpoints = append(endpoints, o)
+				addresses = append(addresses, o)
 			}
 		}
 	}
-	return endpoints
+	return addresses
 }
 
 // Native reports whether two procs of one site, of this client, exchange messages by the site's own

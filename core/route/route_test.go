@@ -53,16 +53,16 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestEndpoints: those that are not excluded, in the order of the route and then of the peer's
+// TestAddresses: those that are not excluded, in the order of the route and then of the peer's
 // card.
-func TestEndpoints(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	all := []string{"shm", "quic", "tcp", "vendor"}
-	ours := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
-	theirs := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
+	ours := &dynamic.BusinessCard{Node: "m", Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: "1"}, {Transport: "quic", Address: "2"}, {Transport: "shm", Address: "3"}}}
+	theirs := &dynamic.BusinessCard{Node: "m", Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: "a"}, {Transport: "shm", Address: "b"}, {Transport: "tcp", Address: "c"}, {Transport: "quic", Address: "d"}, {Transport: "vendor", Address: "e"}}}
 	elsewhere, deaf, quiet := *theirs, *theirs, *ours
 	elsewhere.Node = "n"
-	deaf.Endpoints = deaf.Endpoints[:1]
-	quiet.Endpoints = quiet.Endpoints[:1]
+	deaf.Addresses = deaf.Addresses[:1]
+	quiet.Addresses = quiet.Addresses[:1]
 	for _, c := range []struct {
 		what         string
 		route        Route
@@ -80,7 +80,7 @@ func TestEndpoints(t *testing.T) {
 		{"no card", Route{Direct: true, Prefer: all}, ours, nil, "", []Rule{NoCards, NoCards, NoCards, NoCards}},
 	} {
 		got := ""
-		for _, o := range c.route.Endpoints(running, c.ours, c.theirs) {
+		for _, o := range c.route.Addresses(running, c.ours, c.theirs) {
 			got += o.Address
 		}
 		if got != c.want {
@@ -96,7 +96,7 @@ func TestEndpoints(t *testing.T) {
 
 // TestNative: a site's own MPI is used where no better transport is.
 func TestNative(t *testing.T) {
-	ours := &dynamic.BusinessCard{Node: "m", Endpoints: []dynamic.TransportAddress{{Transport: "tcp"}, {Transport: "shm"}}}
+	ours := &dynamic.BusinessCard{Node: "m", Addresses: []dynamic.TransportAddress{{Transport: "tcp"}, {Transport: "shm"}}}
 	elsewhere := *ours
 	elsewhere.Node = "n"
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestNativeSeesBothEnds(t *testing.T) {
 	card := func(node string, running func(string) Transport) *dynamic.BusinessCard {
 		c := &dynamic.BusinessCard{Node: node, Features: r.NativeFeatures(3, running)}
 		for _, name := range r.Prefer {
-			c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: name})
+			c.Addresses = append(c.Addresses, dynamic.TransportAddress{Transport: name})
 		}
 		return c
 	}
@@ -176,7 +176,7 @@ func TestNativeWhereOneEncrypts(t *testing.T) {
 					}
 					cards[i].Features = append(cards[i].Features, routes[i].NativeFeatures(len(prefer), at(closed))...)
 					for _, name := range prefer {
-						cards[i].Endpoints = append(cards[i].Endpoints, dynamic.TransportAddress{Transport: name})
+						cards[i].Addresses = append(cards[i].Addresses, dynamic.TransportAddress{Transport: name})
 					}
 				}
 				one := routes[0].Native(0, len(prefer), at(true), cards[0], cards[1])

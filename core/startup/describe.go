@@ -60,7 +60,7 @@ func (p *Procs) Describe(head []byte) []byte {
 func (p *Procs) blankCard() []byte {
 	for x := range p.Runs() {
 		if c, err := dynamic.ParseBusinessCard(x.Card); err == nil {
-			c.Node, c.Endpoints = "", nil
+			c.Node, c.Addresses = "", nil
 			b, _ := c.AppendText(nil) // cannot fail: less than was parsed
 			return b
 		}

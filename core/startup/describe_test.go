@@ -37,10 +37,10 @@ func TestDescribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err = dynamic.ReadDescription(j.Procs.Describe(head))
-	if err != nil || len(d.Groups) != 2 || len(d.Groups[1].Card.Endpoints) != 1 {
+	if err != nil || len(d.Groups) != 2 || len(d.Groups[1].Card.Addresses) != 1 {
 		t.Fatalf("with a site of others: %+v, %v", d, err)
 	}
-	if blank := d.Groups[0].Card; blank.Node != "" || len(blank.Endpoints) > 0 || blank.ByteOrder != "big" || blank.Unexpected != 9 {
+	if blank := d.Groups[0].Card; blank.Node != "" || len(blank.Addresses) > 0 || blank.ByteOrder != "big" || blank.Unexpected != 9 {
 		t.Errorf("the card of others: %+v", blank)
 	}
 	j.Procs.Set(1, ProcInfo{})

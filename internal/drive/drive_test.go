@@ -411,7 +411,7 @@ func newEnds(t *testing.T, terms ResumeRules) *couple {
 		x, p := newLoopOwner(t), &Endpoint{}
 		terms.Dialler = i == 0
 		c.owners[i], c.who[i] = x, &linkOwner{}
-		c.ends[i] = x.d.NewResumable(p, resume.SessionID{9}, 1<<10, terms, c.who[i])
+		c.ends[i] = x.d.NewResumable(p, resume.ResumableID{9}, 1<<10, terms, c.who[i])
 		p.Link = c.ends[i]
 		c.moves[i] = &mover{r: c.ends[i], d: x.d}
 		if err := x.d.Add(p, 0, c.moves[i]); err != nil {

@@ -98,7 +98,7 @@ func (d *Driver) SetAttended() { d.attended = true }
 
 // NewResumable makes the link of p, which is not driven yet, without a link below. window
 // is that of resumable.Config.
-func (d *Driver) NewResumable(p *Endpoint, session resume.SessionID, window int, t ResumeRules, who ResumableOwner) *Resumable {
+func (d *Driver) NewResumable(p *Endpoint, session resume.ResumableID, window int, t ResumeRules, who ResumableOwner) *Resumable {
 	r := &Resumable{d: d, endpoint: p, owner: who, terms: t}
 	r.Link = resumable.New(resumable.Config{
 		Session: session, Dialler: t.Dialler, Window: window, FirstLimit: t.FirstLimit, Released: r.released, Blocked: r.blocked,

@@ -235,7 +235,7 @@ func TestManyReadyLinksReplaceEachOther(t *testing.T) {
 		for i, at := range c.owners {
 			p := &Endpoint{}
 			c.who[i] = &linkOwner{}
-			c.ends[i] = at.d.NewResumable(p, resume.SessionID{9}, 1<<10, ResumeRules{Dialler: i == 0, Limit: time.Minute}, c.who[i])
+			c.ends[i] = at.d.NewResumable(p, resume.ResumableID{9}, 1<<10, ResumeRules{Dialler: i == 0, Limit: time.Minute}, c.who[i])
 			p.Link = c.ends[i]
 			c.moves[i] = &mover{r: c.ends[i], d: at.d}
 			if err := at.d.Add(p, uint32(len(all)), c.moves[i]); err != nil {

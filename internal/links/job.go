@@ -37,14 +37,14 @@ type Job struct {
 }
 
 // SiteState is a site of a job, and whether its node answered. If each host has a node of its own,
-// it stands for all of them: PID and Parent are those of a node that runs here, and Phase is that
+// it stands for all of them: PID and Parent are those of a node that runs here, and State is that
 // of the node that is least far, or that ends.
 type SiteState struct {
 	Site
 	Here       bool        `json:"here"` // a node of it runs on this machine, under this user
 	PID        int         `json:"pid,omitempty"`
 	Parent     int         `json:"parent,omitempty"` // process that started the node
-	Phase      NodeState   `json:"phase,omitempty"`
+	State      NodeState   `json:"phase,omitempty"`
 	Waits      string      `json:"waits_for,omitempty"`   // whom it waits for while it starts
 	Problem    string      `json:"problem,omitempty"`     // why its node did not answer; empty if it did
 	NotAsked   string      `json:"not_asked,omitempty"`   // why its node could not be asked from here; empty if it was
@@ -69,7 +69,7 @@ type HostNode struct {
 	Here    bool      `json:"here"`   // it was asked directly; the others were asked by it
 	PID     int       `json:"pid,omitempty"`
 	Parent  int       `json:"parent,omitempty"`
-	Phase   NodeState `json:"phase,omitempty"`
+	State   NodeState `json:"phase,omitempty"`
 	Problem string    `json:"problem,omitempty"` // why it did not answer; empty if it did
 	Lost    *Loss     `json:"lost,omitempty"`    // the job continues without the host
 
@@ -317,10 +317,10 @@ func (p *SiteState) add(f FoundNode) {
 		p.notAnswered(n)
 		p.remember(f.known)
 	default:
-		n.Phase = f.Node.State
+		n.State = f.Node.State
 		p.Waits = cmp.Or(p.Waits, f.Node.Waits)
-		if p.Phase == "" || p.Phase == NodeRunning || n.Phase == NodeStarting {
-			p.Phase = n.Phase
+		if p.State == "" || p.State == NodeRunning || n.State == NodeStarting {
+			p.State = n.State
 		}
 		for _, x := range f.Node.Hosts {
 			x.pid = f.About.PID

@@ -118,9 +118,9 @@ func (p *SiteState) Answer(command string) string {
 		return p.Lost.Since(time.Now())
 	case p.NotAsked != "":
 		return "elsewhere, " + p.NotAsked
-	case !p.Here && p.Phase == "" && p.Problem != "":
+	case !p.Here && p.State == "" && p.Problem != "":
 		return "elsewhere: " + p.Problem
-	case !p.Here && p.Phase == "":
+	case !p.Here && p.State == "":
 		return fmt.Sprintf("elsewhere, or another user's: run impi-node %s there too", command)
 	case len(p.Nodes) > 0:
 		return p.nodes()
@@ -128,9 +128,9 @@ func (p *SiteState) Answer(command string) string {
 		return fmt.Sprintf("node %d: %s", p.PID, p.Problem)
 	}
 	if !p.Here {
-		return "elsewhere, " + string(p.Phase)
+		return "elsewhere, " + string(p.State)
 	}
-	return fmt.Sprintf("node %d %s", p.PID, p.Phase)
+	return fmt.Sprintf("node %d %s", p.PID, p.State)
 }
 
 // nodes says how many nodes of a site with one for each host answered, and why the others did not.
@@ -146,7 +146,7 @@ func (p *SiteState) nodes() string {
 		}
 	}
 	if answered > 0 {
-		s = append([]string{fmt.Sprintf("%d nodes %s", answered, p.Phase)}, s...)
+		s = append([]string{fmt.Sprintf("%d nodes %s", answered, p.State)}, s...)
 	}
 	if p.Problem != "" {
 		s = append(s, p.Problem)

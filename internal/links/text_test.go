@@ -38,7 +38,7 @@ func report() *Report {
 			Views: []View{{Local: 2, Peer: 3, Route: star, Dialled: true, Candidates: []Candidate{{Transport: "quic", Reach: "network", Verdict: Chosen}}}}},
 	)
 	j.Unused, j.Left = 12, 1
-	j.Sites[0].Hosts, j.Sites[0].Phase = []string{"127.0.0.2"}, NodeRunning
+	j.Sites[0].Hosts, j.Sites[0].State = []string{"127.0.0.2"}, NodeRunning
 	j.Sites[0].Agents = []Host{{Address: "127.0.0.2", Wait: Waiting{Setting: "auto", Budget: 200 * time.Microsecond}}}
 	j.Sites[0].Ranks[0].Agent = Bytes{Sent: number(2048), Received: number(0)}
 	j.Sites[0].Ranks[1].Silent = "it does not answer"
@@ -58,7 +58,7 @@ func report() *Report {
 		{From: 0, To: 3, Address: "192.0.2.2", State: StateEnded, Ended: true},
 	}
 	Advise(j)
-	return &Report{Schema: Schema, Jobs: []Job{*j, {Name: "new", Sites: []SiteState{{Site: Site{Name: "alpha", Own: true}, Here: true, PID: 400, Phase: NodeStarting}}}}}
+	return &Report{Schema: Schema, Jobs: []Job{*j, {Name: "new", Sites: []SiteState{{Site: Site{Name: "alpha", Own: true}, Here: true, PID: 400, State: NodeStarting}}}}}
 }
 
 // TestText compares with what was read and found good. IMPI_REWRITE=1 writes it

@@ -39,10 +39,10 @@ type Settings struct {
 	Site   string
 	Log    hclog.Logger
 
-	// Describe returns the state of the node and its procs, before ctx ends, and Phase how far the
+	// Describe returns the state of the node and its procs, before ctx ends, and State how far the
 	// node is.
 	Describe func(ctx context.Context) *links.Node
-	Phase    func() links.NodeState // not used by Add
+	State    func() links.NodeState // not used by Add
 }
 
 // Server serves metrics over HTTP.
@@ -70,7 +70,7 @@ func Serve(s Settings) (*Server, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapes}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		phase := s.Phase()
+		phase := s.State()
 		if phase != links.NodeRunning && phase != links.NodeSpare {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}

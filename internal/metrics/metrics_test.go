@@ -60,7 +60,7 @@ func sample() *links.Node {
 // serve serves a node, and returns what is at a path, with its status.
 func serve(t *testing.T, describe func(context.Context) *links.Node) func(path string) (string, int) {
 	t.Helper()
-	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe, Phase: func() links.NodeState { return describe(t.Context()).State }})
+	m, err := Serve(Settings{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(), Describe: describe, State: func() links.NodeState { return describe(t.Context()).State }})
 	if err != nil {
 		t.Fatal(err)
 	}

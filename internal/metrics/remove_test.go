@@ -17,7 +17,7 @@ import (
 func TestRemoveWaitsForAScrape(t *testing.T) {
 	m, err := Serve(Settings{
 		Listen: netip.MustParseAddrPort("127.0.0.1:0"), Job: "heat", Site: "alpha", Log: hclog.NewNullLogger(),
-		Describe: func(context.Context) *links.Node { return sample() }, Phase: func() links.NodeState { return links.NodeRunning },
+		Describe: func(context.Context) *links.Node { return sample() }, State: func() links.NodeState { return links.NodeRunning },
 	})
 	if err != nil {
 		t.Fatal(err)

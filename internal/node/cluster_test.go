@@ -206,7 +206,7 @@ func TestLinksOfAllHosts(t *testing.T) {
 	for self, n := range all[0] {
 		found, j := ofSite(t, n, links.Request{All: true})
 		s := j.Sites[0]
-		if len(found) != 3 || len(j.Pairs) != 27 || j.ID == "" || !s.Here || s.Problem != "" || s.Phase != links.NodeRunning || j.Sites[1].Here {
+		if len(found) != 3 || len(j.Pairs) != 27 || j.ID == "" || !s.Here || s.Problem != "" || s.State != links.NodeRunning || j.Sites[1].Here {
 			t.Fatalf("host %d: %d nodes, %d pairs of 27, %+v", self, len(found), len(j.Pairs), j.Sites)
 		}
 		if s.PID != os.Getpid() || len(s.Agents) != 3 || len(s.Ranks) != 6 || len(s.Transports) != 3*len(n.n.routes.Transports) {

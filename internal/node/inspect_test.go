@@ -134,7 +134,7 @@ func TestLinksOfTwoSites(t *testing.T) {
 		}
 	}
 	for _, s := range j.Sites {
-		if !s.Here || s.Phase != links.NodeRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Agents) != 1 {
+		if !s.Here || s.State != links.NodeRunning || len(s.Ranks) != 2 || len(s.Transports) != 2 || len(s.Agents) != 1 {
 			t.Errorf("%+v", s)
 		}
 		for _, p := range s.Ranks {
@@ -337,9 +337,9 @@ func TestProbeOfHungPeer(t *testing.T) {
 	}
 	mute := muteListener(t)
 	card := n.routes.Cards.At(1)
-	for i := range card.Endpoints {
-		if card.Endpoints[i].Transport == "tcp" {
-			card.Endpoints[i].Address = mute
+	for i := range card.Addresses {
+		if card.Addresses[i].Transport == "tcp" {
+			card.Addresses[i].Address = mute
 		}
 	}
 	routestest.SetCard(n.routes, 1, card)

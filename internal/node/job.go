@@ -27,7 +27,7 @@ import (
 
 type ownHost struct {
 	*site.Host
-	loop    *packetswitch.Switch // once its channels are there
+	sw      *packetswitch.Switch // once its channels are there
 	running bool                 // loop.Run was called
 	noBoard string               // why its procs have no board; empty: they have one
 
@@ -89,12 +89,12 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 		if client.Dialect(n.opt.Site) == wire.Draft {
 			c.Patience = n.opt.Job.Limits.Start
 		}
-		if h.loop, err = packetswitch.New(c); err != nil {
+		if h.sw, err = packetswitch.New(c); err != nil {
 			return err
 		}
-		n.channels.SetSwitch(i, h.loop)
+		n.channels.SetSwitch(i, h.sw)
 		for peer, l := range channels[i] {
-			if err := n.channels.Attach(i, h.loop, peer, l); err != nil {
+			if err := n.channels.Attach(i, h.sw, peer, l); err != nil {
 				return fmt.Errorf("channel to %s: %w", n.routes.HostName(peer), err)
 			}
 		}
@@ -104,7 +104,7 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	}
 	for _, h := range n.hosts {
 		h.running = true
-		go h.loop.Run()
+		go h.sw.Run()
 	}
 	return nil
 }
@@ -118,9 +118,9 @@ func (n *node) stopSwitches(f *ending.Failure, tell bool) {
 	}
 	for _, h := range n.hosts {
 		if h.running {
-			h.loop.Stop()
-		} else if h.loop != nil {
-			h.loop.Close()
+			h.sw.Stop()
+		} else if h.sw != nil {
+			h.sw.Close()
 		}
 	}
 }
@@ -132,7 +132,7 @@ func tellHosts(n *node, f *ending.Failure) {
 	for _, h := range n.hosts {
 		told := make(chan struct{})
 		if h.running {
-			h.loop.Fail(f.Text, func() { close(told) })
+			h.sw.Fail(f.Text, func() { close(told) })
 			all = append(all, told)
 		}
 	}
@@ -187,7 +187,7 @@ func (n *node) welcome(h *ownHost, p *procs.Proc, views []wireup.View, b *wireup
 	if err != nil {
 		return err
 	}
-	if err := h.loop.AttachProc(ours, p.Rank()); err != nil {
+	if err := h.sw.AttachProc(ours, p.Rank()); err != nil {
 		return errors.Join(err, ours.Close())
 	}
 	j := n.jobOf(p)
@@ -226,7 +226,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 	how := routes.Collectives(n.routes)
 	j.Direct, j.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	j.Timeline, j.TimelineEach = traceOf(n.opt.Site.Trace.Calls, rank), n.opt.Site.Trace.Short == config.ShortEach
-	if n.world != nil && len(n.routes.Cards.At(rank).Endpoints) > 0 { // otherwise it can meet no other world
+	if n.world != nil && len(n.routes.Cards.At(rank).Addresses) > 0 { // otherwise it can meet no other world
 		j.World, j.Card = n.world, string(n.job.Procs.At(rank).Card)
 	}
 	return j
@@ -295,7 +295,7 @@ func (n *node) LeftMPI(p *procs.Proc, inOrder bool) {
 	n.meetings.ProcEnded(p)
 	n.parents.ProcEnded(p)
 	if inOrder {
-		n.hosts[p.Host].loop.ProcDone(p.Rank())
+		n.hosts[p.Host].sw.ProcDone(p.Rank())
 	}
 }
 

@@ -100,7 +100,7 @@ func (n *node) takeSpawn(ctx context.Context, a *accept.Arrival) error {
 func (n *node) running() inspect.Running {
 	r := inspect.Running{Direct: n.direct, Channels: n.channels, Prober: n.prober, Worlds: n.meetings, Client: n.client, Losses: &n.survival, Spares: n.spareSites}
 	for _, h := range n.hosts {
-		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.loop, NoBoard: h.noBoard})
+		r.Hosts = append(r.Hosts, inspect.Host{Host: h.Host, Switch: h.sw, NoBoard: h.noBoard})
 	}
 	return r
 }

@@ -186,7 +186,7 @@ func serveMetrics(n *node) (err error) {
 	describe := func(ctx context.Context) *links.Node {
 		return n.control.Describe(ctx, links.Request{Account: at.Calls, ByHost: true})
 	}
-	s := metrics.Settings{Job: n.name(), Site: siteLabel(n), Log: n.log, Describe: describe, Phase: n.control.NodeState}
+	s := metrics.Settings{Job: n.name(), Site: siteLabel(n), Log: n.log, Describe: describe, State: n.control.NodeState}
 	if n.opt.spawned != nil {
 		return serveMetricsOfWorld(n, s)
 	}

@@ -94,7 +94,7 @@ func TestStatusOfOtherSites(t *testing.T) {
 	for _, asked := range all {
 		j, again := blockedTwice(t, asked.n.dir.Path)
 		for i, s := range j.Sites {
-			if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.Phase != links.NodeRunning || s.Problem != "" || len(s.Ranks) != 2 {
+			if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.State != links.NodeRunning || s.Problem != "" || len(s.Ranks) != 2 {
 				t.Errorf("%+v", s)
 			}
 			for k, p := range s.Ranks {
@@ -129,7 +129,7 @@ func TestStatusOverChannels(t *testing.T) {
 		for _, asked := range all {
 			j, _ := blockedTwice(t, asked.n.dir.Path)
 			for _, s := range j.Sites {
-				if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.Phase != links.NodeRunning || !s.Answered() {
+				if s.Here != (s.Client == asked.n.site.Routes.Site.Client) || s.State != links.NodeRunning || !s.Answered() {
 					t.Errorf("%s: %+v", name, s)
 				}
 			}

@@ -128,10 +128,10 @@ func (s *survival) act(event func(r *ending.Survival, now time.Time) []ending.Lo
 		case ending.TellLoss:
 			s.tellLost(x.Lost)
 		case ending.ProcGone:
-			n.hosts[n.procs.OfRank(x.Rank).Host].loop.ProcDone(x.Rank)
+			n.hosts[n.procs.OfRank(x.Rank).Host].sw.ProcDone(x.Rank)
 		case ending.HostGone:
 			for _, h := range n.hosts {
-				h.loop.ContinueWithout(x.Host, x.Err)
+				h.sw.ContinueWithout(x.Host, x.Err)
 			}
 		case ending.NoteLoss:
 			n.end.Report(func(_ time.Time, e *ending.Ending) { e.ReportLate(x.Failure) })
@@ -200,7 +200,7 @@ func (s *survival) Site(x *startup.ClientInfo) (lost bool) {
 
 func (s *survival) tellLost(l wire.Lost) {
 	for _, h := range s.n.hosts {
-		h.loop.SendLost(l)
+		h.sw.SendLost(l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ type Channel struct {
 // ChannelConfig configures a resumable channel.
 type ChannelConfig struct {
 	Host       wire.HostRank
-	Session    resume.SessionID
+	Session    resume.ResumableID
 	Window     int
 	Limit      time.Duration // maximum time without a connection before the channel is given up
 	FirstLimit time.Duration // the same until both ends have used one, if it is longer: the other host may still be connecting to others

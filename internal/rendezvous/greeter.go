@@ -32,7 +32,7 @@ type greeter struct {
 	log  hclog.Logger
 
 	mu       sync.Mutex
-	sessions map[resume.SessionID]*session
+	sessions map[resume.ResumableID]*session
 }
 
 type session struct {
@@ -46,7 +46,7 @@ type session struct {
 func newGreeter(cfg *Config) (*greeter, error) {
 	g := &greeter{
 		auth: cfg.Server.Auth, id: cfg.Identity, most: cfg.MaxResume, log: cfg.Logger,
-		sessions: make(map[resume.SessionID]*session),
+		sessions: make(map[resume.ResumableID]*session),
 	}
 	g.most = cmp.Or(g.most, MaxResume)
 	if g.id != nil {
@@ -175,7 +175,7 @@ func (g *greeter) admit(x *greeted, id startup.ConnID) (net.Conn, error) {
 	return s.l, nil
 }
 
-func (g *greeter) add(name resume.SessionID, s *session) bool {
+func (g *greeter) add(name resume.ResumableID, s *session) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.sessions[name] != nil {

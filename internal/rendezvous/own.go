@@ -61,7 +61,7 @@ type ownClient struct {
 	auth startup.Auth
 	log  hclog.Logger
 
-	session resume.SessionID
+	session resume.ResumableID
 	secret  []byte // of the session; nil before its first connection
 	kept    time.Duration
 	proven  bool // the server has proved the key

@@ -390,7 +390,7 @@ func TestStrangerAsksForASession(t *testing.T) {
 	for srv.count(startup.EventRefused) == 0 {
 		runtime.Gosched()
 	}
-	h := hello{flags: flagResume, session: resume.SessionID{1}}
+	h := hello{flags: flagResume, session: resume.ResumableID{1}}
 	if _, err := stranger.Write(h.append(nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type mac [sha256.Size]byte
 type hello struct {
 	flags   uint8
 	limit   time.Duration // maximum time to keep the session without a connection; 0: not at all
-	session resume.SessionID
+	session resume.ResumableID
 	key     mac // with flagKey
 	secret  mac // with flagResume
 }

@@ -40,7 +40,7 @@ type resumableConn struct {
 	more sync.Cond // signalled when something has changed
 	wg   sync.WaitGroup
 
-	id       resume.SessionID
+	id       resume.ResumableID
 	machine  *resume.Link
 	detached bool          // the connection below is lost, and there is no other one yet
 	broken   time.Time     // when the connection was lost, if apart
@@ -59,7 +59,7 @@ type resumableConn struct {
 	stop  func()
 }
 
-func newResumableConn(id resume.SessionID, dialler bool, nc net.Conn) *resumableConn {
+func newResumableConn(id resume.ResumableID, dialler bool, nc net.Conn) *resumableConn {
 	l := &resumableConn{
 		id:      id,
 		machine: resume.New(resume.Config{Session: id, Dialler: dialler, Window: window, Frame: window / 4}),

@@ -11,7 +11,7 @@ import (
 // none.
 func TestApart(t *testing.T) {
 	ours, theirs := net.Pipe()
-	l := newResumableConn(resume.SessionID{7}, true, ours)
+	l := newResumableConn(resume.ResumableID{7}, true, ours)
 	lost := make(chan struct{})
 	l.lost = func(uint64, error) { close(lost) }
 	if err := l.dial(ours); err != nil {

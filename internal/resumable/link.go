@@ -51,7 +51,7 @@ const maxArrivals = 4
 
 // Config configures a Link.
 type Config struct {
-	Session resume.SessionID
+	Session resume.ResumableID
 	Dialler bool
 	Window  int // bytes; 0: resume.DefaultWindow
 

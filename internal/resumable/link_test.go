@@ -29,7 +29,7 @@ func newRig(t testing.TB, window int) *rig {
 	r := &rig{t: t, room: 1 << 20}
 	for i := range r.ends {
 		r.ends[i] = New(Config{
-			Session: resume.SessionID{7}, Dialler: i == 0, Window: window,
+			Session: resume.ResumableID{7}, Dialler: i == 0, Window: window,
 			Released: func(int) { r.gone[i]++ }, Blocked: func() { r.full[i]++ },
 		})
 	}
@@ -213,7 +213,7 @@ func TestReadAhead(t *testing.T) {
 // A handle leaves the poll set before its number can be reused.
 func TestReleasedBeforeClose(t *testing.T) {
 	var order []string
-	l := New(Config{Session: resume.SessionID{1}, Dialler: true, Released: func(h int) {
+	l := New(Config{Session: resume.ResumableID{1}, Dialler: true, Released: func(h int) {
 		if h != 42 {
 			t.Errorf("handle %d", h)
 		}
@@ -323,7 +323,7 @@ func TestFirstMayTakeLonger(t *testing.T) {
 	const first = time.Minute
 	r := newRig(t, 0)
 	for i := range r.ends {
-		r.ends[i] = New(Config{Session: resume.SessionID{7}, Dialler: i == 0, FirstLimit: first, Released: func(int) { r.gone[i]++ }, Blocked: func() {}})
+		r.ends[i] = New(Config{Session: resume.ResumableID{7}, Dialler: i == 0, FirstLimit: first, Released: func(int) { r.gone[i]++ }, Blocked: func() {}})
 	}
 	a, b := r.ends[0], r.ends[1]
 	x, y := linktest.Pair(1000)
@@ -348,7 +348,7 @@ func TestUnwelcome(t *testing.T) {
 	r := newRig(t, 0)
 	r.connect()
 	r.settle()
-	other := New(Config{Session: resume.SessionID{9}, Dialler: true})
+	other := New(Config{Session: resume.ResumableID{9}, Dialler: true})
 	x, y := linktest.Pair(1000)
 	other.Start(x, start)
 	r.ends[1].Start(y, start)

@@ -89,7 +89,7 @@ func later(rt *Table, w Candidate) int {
 }
 
 func allCandidates(rt *Table, r route.Route, ours, theirs *dynamic.BusinessCard, from string) (candidates []Candidate) {
-	for _, o := range r.Endpoints(running(rt), ours, theirs) {
+	for _, o := range r.Addresses(running(rt), ours, theirs) {
 		candidates = append(candidates, Candidate{Transport: rt.Transport(o.Transport), Address: o.Address, From: from})
 	}
 	return candidates

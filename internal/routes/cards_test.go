@@ -14,7 +14,7 @@ import (
 // needed.
 func TestCards(t *testing.T) {
 	text := func(node string) (b []byte) {
-		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: node, ByteOrder: dynamic.LittleEndian, Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		b, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +32,7 @@ func TestCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for r, node := range given {
-		if got := c.At(wire.WorldRank(r)); (got != nil) != (node != "") || got != nil && (got.Node != node || len(got.Endpoints) != 1) {
+		if got := c.At(wire.WorldRank(r)); (got != nil) != (node != "") || got != nil && (got.Node != node || len(got.Addresses) != 1) {
 			t.Errorf("rank %d has %v, want that of %q", r, got, node)
 		}
 	}
@@ -53,7 +53,7 @@ func TestCardsOfManyHosts(t *testing.T) {
 	const hosts = 20_000
 	var procs startup.Procs
 	for h := range hosts {
-		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
+		c := dynamic.BusinessCard{Version: dynamic.CardVersion, Node: fmt.Sprintf("%032x", h), ByteOrder: dynamic.LittleEndian, Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: "10.0.0.1:1"}}}
 		text, err := c.AppendText(nil)
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func (rt *Table) NamedTransports(r route.Route, cards ...*dynamic.BusinessCard) 
 		if c == nil {
 			continue
 		}
-		for _, o := range c.Endpoints {
+		for _, o := range c.Addresses {
 			add(o.Transport)
 		}
 	}

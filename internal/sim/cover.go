@@ -156,7 +156,7 @@ func (c Coverage) run(x *execution, all []job.Result) {
 	}
 	if x.meeting != nil {
 		n := x.meeting.Counts
-		c["meetings calls"] += int64(n.Calls)
+		c["meetings calls"] += int64(n.Connects)
 		c["meetings calls that waited"] += int64(n.Waited)
 		c["meetings links"] += int64(n.Links)
 		c["meetings ties"] += int64(n.Ties)

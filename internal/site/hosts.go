@@ -104,7 +104,7 @@ func (s *Site) card(h *Host) ([]byte, error) {
 		Features:   routes.TrimFeatures(slices.Concat(routes.NativeFeatures(s.Routes), routes.Features(s.Routes.Job, *s.Routes.Site))),
 	}
 	for _, l := range h.Direct {
-		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: l.Transport.Name, Address: l.Address()})
+		c.Addresses = append(c.Addresses, dynamic.TransportAddress{Transport: l.Transport.Name, Address: l.Address()})
 	}
 	return c.AppendText(nil)
 }
@@ -114,7 +114,7 @@ func (s *Site) card(h *Host) ([]byte, error) {
 func SpareCard(s *Site) *dynamic.BusinessCard {
 	c := &dynamic.BusinessCard{Version: dynamic.CardVersion, Node: machine(), ByteOrder: ByteOrder()}
 	for _, t := range s.Routes.Transports {
-		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: t.Name})
+		c.Addresses = append(c.Addresses, dynamic.TransportAddress{Transport: t.Name})
 	}
 	return c
 }

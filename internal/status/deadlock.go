@@ -78,7 +78,7 @@ func findDeadlock(j *links.Job) *Deadlock {
 // (survive = true), such a proc is lost.
 func ends(j *links.Job) bool {
 	return slices.ContainsFunc(j.Sites, func(s links.SiteState) bool {
-		return s.Phase == links.NodeEnding || slices.ContainsFunc(s.Ranks, func(p links.Proc) bool { return p.State == links.ProcEnded })
+		return s.State == links.NodeEnding || slices.ContainsFunc(s.Ranks, func(p links.Proc) bool { return p.State == links.ProcEnded })
 	})
 }
 

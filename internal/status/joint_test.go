@@ -111,7 +111,7 @@ func TestNoDeadlockOverWorlds(t *testing.T) {
 	bytes := uint64(9)
 	moving.Channels = []links.Channel{{From: 0, To: 1, UnderWay: &bytes}}
 	over := b("mpi.Recv", long, back)
-	over.Sites[0].Phase = links.NodeEnding
+	over.Sites[0].State = links.NodeEnding
 	sending := back
 	sending.Why = "a route"
 	for name, jobs := range map[string][]Job{

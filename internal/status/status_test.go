@@ -40,11 +40,11 @@ func lostProc(rank int) links.Proc {
 
 func job(procs ...links.Proc) *links.Job {
 	s := links.Site{Name: "alpha", Own: true, Procs: len(procs), Hosts: []string{"10.0.0.1"}}
-	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.SiteState{{Site: s, Here: true, PID: 42, Phase: links.NodeRunning, Ranks: procs}}}
+	return &links.Job{Name: "heat", ID: "a1b2", Sites: []links.SiteState{{Site: s, Here: true, PID: 42, State: links.NodeRunning, Ranks: procs}}}
 }
 
 func ending(j *links.Job) *links.Job {
-	j.Sites[0].Phase = links.NodeEnding
+	j.Sites[0].State = links.NodeEnding
 	return j
 }
 
@@ -118,7 +118,7 @@ func TestText(t *testing.T) {
 	j.Sites[0].Ranks[1].Blocked.Calls[0].At = "heat/main.go:88"
 	j.Sites[0].Ranks[2].Blocked.Computes = true
 	j.Sites[0].Transports = []links.Transport{{Name: "tcp", State: "healthy", Starts: 3}, {Name: "quic", State: "failed", Starts: 1}, {Name: "unix", State: "healthy", Drained: true}}
-	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, Phase: links.NodeRunning, Ranks: []links.Proc{
+	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Name: "beta", Client: 1, Own: true, First: 7, Procs: 2}, State: links.NodeRunning, Ranks: []links.Proc{
 		{Rank: 7, PID: 7, Host: 1, State: links.ProcFinished}, {Rank: 8, PID: 7, Host: 2, State: links.ProcFinished},
 	}, Agents: []links.Host{{Rank: 1, Address: "10.0.0.2"}, {Rank: 2, Address: "10.0.0.13"}}})
 	j.Sites = append(j.Sites, links.SiteState{Site: links.Site{Client: 2, First: 9, Procs: 1}})

@@ -141,7 +141,7 @@ func TestTooManyPairsByHost(t *testing.T) {
 
 // TestStarting: where the procs are, and for whom the site waits.
 func TestStarting(t *testing.T) {
-	p := links.SiteState{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, Phase: links.NodeStarting, Waits: "site beta", Ranks: []links.Proc{
+	p := links.SiteState{Site: links.Site{Name: "alpha", Own: true}, Here: true, PID: 42, State: links.NodeStarting, Waits: "site beta", Ranks: []links.Proc{
 		{Rank: -1, PID: 7, Address: "10.0.0.1", State: links.ProcInit}, {Rank: -1, PID: 8, Address: "10.0.0.2", State: links.ProcInit},
 	}}
 	var b strings.Builder

@@ -281,7 +281,7 @@ func TestPage(t *testing.T) {
 // tower of a few in each row.
 func TestPageOfALargeHost(t *testing.T) {
 	j := links.Job{Name: "wide", ID: "abc"}
-	p := links.SiteState{Site: links.Site{Name: "local", Own: true, Procs: 1024, Hosts: []string{"127.0.0.1"}}, Phase: links.NodeRunning}
+	p := links.SiteState{Site: links.Site{Name: "local", Own: true, Procs: 1024, Hosts: []string{"127.0.0.1"}}, State: links.NodeRunning}
 	for rank := range 1024 {
 		p.Ranks = append(p.Ranks, links.Proc{Rank: rank, PID: 1000 + rank, State: links.ProcRunning, Counts: &links.Counts{}})
 	}

@@ -174,7 +174,7 @@ func jobOf(s *status.Job, now time.Time) job {
 }
 
 func siteOf(p *links.SiteState, first int, now time.Time) site {
-	x := site{Name: p.Label(), Own: p.Own, Phase: cmp.Or(string(p.Phase), p.NotAsked), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
+	x := site{Name: p.Label(), Own: p.Own, Phase: cmp.Or(string(p.State), p.NotAsked), Problem: p.Problem, Hosts: []machine{}, Plugins: []plugin{}}
 	for i, address := range p.Hosts {
 		x.Hosts = append(x.Hosts, machine{Rank: first + i, Name: address, Problem: p.HostProblem(i)})
 		if p.Lost != nil {

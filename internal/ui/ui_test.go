@@ -154,12 +154,12 @@ func small(looks int) []status.Job {
 		Name: "heat2d", ID: "abc123",
 		Sites: []links.SiteState{
 			{
-				Site: links.Site{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"127.0.0.2"}}, Here: true, Phase: links.NodeRunning,
+				Site: links.Site{Name: "alpha", Own: true, Procs: 2, Hosts: []string{"127.0.0.2"}}, Here: true, State: links.NodeRunning,
 				Server:     &links.JobServer{Address: "127.0.0.1:7800"},
 				Ranks:      []links.Proc{proc(0, 0), proc(1, 0)},
 				Transports: []links.Transport{{Name: "tcp", State: "healthy", Links: 3}, {Name: "quic", State: "failed", Error: "exit status 1"}},
 			},
-			{Site: links.Site{Name: hostile, Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"127.0.0.3"}}, Phase: links.NodeRunning, Server: &links.JobServer{Address: "127.0.0.1:7800", Lost: now.Add(-time.Minute), Why: "it was killed"}, Ranks: []links.Proc{proc(2, 1), waiting}},
+			{Site: links.Site{Name: hostile, Client: 1, Own: true, First: 2, Procs: 2, Hosts: []string{"127.0.0.3"}}, State: links.NodeRunning, Server: &links.JobServer{Address: "127.0.0.1:7800", Lost: now.Add(-time.Minute), Why: "it was killed"}, Ranks: []links.Proc{proc(2, 1), waiting}},
 		},
 		Pairs: []links.Pair{
 			{A: 0, B: 1, State: links.StateLinked, Transport: "shm", AToB: count(5, 5000), BToA: count(1, 10), Why: "the first of the route's prefer", Views: []links.View{{Local: 0, Peer: 1}}},
@@ -187,7 +187,7 @@ func large(int) []status.Job {
 	const sites, hosts, procs = 4, 8, 32
 	j := links.Job{Name: "large", ID: "def456"}
 	for s := range sites {
-		p := links.SiteState{Site: links.Site{Name: fmt.Sprintf("site%d", s), Client: s, Own: true, First: s * hosts * procs, Procs: hosts * procs}, Phase: links.NodeRunning}
+		p := links.SiteState{Site: links.Site{Name: fmt.Sprintf("site%d", s), Client: s, Own: true, First: s * hosts * procs, Procs: hosts * procs}, State: links.NodeRunning}
 		for h := range hosts {
 			address := fmt.Sprintf("10.%d.0.%d", s, h+1)
 			p.Hosts = append(p.Hosts, address)

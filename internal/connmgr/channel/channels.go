@@ -49,7 +49,7 @@ type Channels struct {
 
 type end struct {
 	*site.Host
-	loop      *packetswitch.Switch   // once the dance is over
+	sw        *packetswitch.Switch   // once the dance is over
 	resumable []*channel             // guarded by mu of its Channels
 	dancing   atomic.Pointer[dancer] // while channels are made
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // SetSwitch sets the switch of a host, which does not run yet.
-func (c *Channels) SetSwitch(host int, s *packetswitch.Switch) { c.ends[host].loop = s }
+func (c *Channels) SetSwitch(host int, s *packetswitch.Switch) { c.ends[host].sw = s }
 
 type making struct {
 	*dial.Dialing
@@ -79,22 +79,22 @@ func (x *making) run() {
 	case ctx.Err() != nil && !given:
 		x.c.with(func(m *agent.Channels) { m.Stop(x.h.Rank, x.peer) })
 	case last.Verdict == dynamic.Leaving:
-		x.h.loop.Post(func() { x.h.loop.Agent.NoChannel(x.peer, nil) })
+		x.h.sw.Post(func() { x.h.sw.Agent.NoChannel(x.peer, nil) })
 	default:
 		err := x.why(last)
-		x.h.loop.Post(func() { x.h.loop.Agent.NoChannel(x.peer, err) })
+		x.h.sw.Post(func() { x.h.sw.Agent.NoChannel(x.peer, err) })
 	}
 }
 
 func (x *making) wanted() bool {
 	yes := make(chan bool, 1)
-	if !x.h.loop.Post(func() { yes <- x.h.loop.Agent.ChannelDialFailed(x.peer) }) {
+	if !x.h.sw.Post(func() { yes <- x.h.sw.Agent.ChannelDialFailed(x.peer) }) {
 		return false
 	}
 	select {
 	case v := <-yes:
 		return v
-	case <-x.h.loop.Done():
+	case <-x.h.sw.Done():
 		return false
 	}
 }
@@ -116,11 +116,11 @@ func (x *making) why(last dynamic.DialStep) error {
 func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {
 	from := dial.OriginOf(l)
 	c.Log.Debug("channel", "from", h.Rank, "to", peer, "transport", from.Transport, "data_plane", from.Plane, "on_demand", true)
-	ok := h.loop.Post(func() {
-		if err := c.Attach(h.Index, h.loop, peer, l); err != nil {
+	ok := h.sw.Post(func() {
+		if err := c.Attach(h.Index, h.sw, peer, l); err != nil {
 			c.Log.Debug("cannot use a channel", "from", h.Rank, "to", peer, "reason", err)
 			_ = l.Close()
-			h.loop.Agent.NoChannel(peer, err)
+			h.sw.Agent.NoChannel(peer, err)
 		}
 	})
 	if !ok {
@@ -131,13 +131,13 @@ func (c *Channels) begin(h *end, peer wire.HostRank, l link.Link) {
 // expects asks the agent whether it takes a channel that another host has made.
 func (h *end) expects(peer wire.HostRank) bool {
 	yes := make(chan bool, 1)
-	if !h.loop.Post(func() { yes <- h.loop.Agent.ExpectHost(peer) }) {
+	if !h.sw.Post(func() { yes <- h.sw.Agent.ExpectHost(peer) }) {
 		return false
 	}
 	select {
 	case v := <-yes:
 		return v
-	case <-h.loop.Done():
+	case <-h.sw.Done():
 		return false
 	}
 }
@@ -155,7 +155,7 @@ func (c *Channels) acceptHost(ctx context.Context, h *end, a *accept.Arrival) er
 	}
 	c.with(func(m *agent.Channels) { m.Drop(a.Hello) })
 	if v == dynamic.Accepted {
-		h.loop.Post(func() { h.loop.Agent.UnexpectHost(peer) })
+		h.sw.Post(func() { h.sw.Agent.UnexpectHost(peer) })
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func (c *Channels) Attach(host int, to *packetswitch.Switch, peer wire.HostRank,
 	x, from := &channel{resent: &c.resent}, dial.OriginOf(l)
 	x.from.Store(&from)
 	s := packetswitch.ChannelConfig{
-		Host: peer, Session: resume.SessionID(session), Window: resumable.Window,
+		Host: peer, Session: resume.ResumableID(session), Window: resumable.Window,
 		Limit: routes.CurrentResumeLimit(c.Routes), FirstLimit: time.Until(c.Deadline), Compress: compressed,
 	}
 	if dials {

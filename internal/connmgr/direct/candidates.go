@@ -30,7 +30,7 @@ func (d *Links) candidates(x Pair, past *record) (list []links.Candidate) {
 			list = append(list, c)
 			continue
 		}
-		for _, o := range theirs.Endpoints {
+		for _, o := range theirs.Addresses {
 			if o.Transport == name {
 				c.Address = o.Address
 				list = append(list, judged(c, past))

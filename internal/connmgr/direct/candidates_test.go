@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 			"tcp excluded by data-plane, unix excluded by prefer, quic excluded by prefer"},
 		{"no plugin runs", config.Route{Prefer: []string{"shm"}, Direct: true}, 2, nil,
 			"shm excluded by not-running, unix excluded by prefer, tcp excluded by prefer, quic excluded by prefer"},
-		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards.At(2).Endpoints = d.Routes.Cards.At(2).Endpoints[:1] },
+		{"not offered", config.Route{Prefer: []string{"unix"}, Direct: true}, 2, func(d *Links) { d.Routes.Cards.At(2).Addresses = d.Routes.Cards.At(2).Addresses[:1] },
 			"unix excluded by not-offered, tcp excluded by prefer, quic excluded by prefer"},
 		{"foreign", config.Route{Prefer: []string{"tcp"}, Direct: true}, 2, func(d *Links) { routestest.SetCard(d.Routes, 2, nil) },
 			"tcp excluded by foreign, unix excluded by foreign, quic excluded by foreign"},

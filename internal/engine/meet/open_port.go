@@ -119,7 +119,7 @@ func mayMeetTogether(c *proc.Comm) error {
 	for i := range own.Groups {
 		g := &own.Groups[i]
 		total += g.Count
-		alone, last = append(alone, len(g.Card.Endpoints) == 0), append(last, total)
+		alone, last = append(alone, len(g.Card.Addresses) == 0), append(last, total)
 	}
 	if !slices.Contains(alone, true) {
 		return nil

@@ -30,11 +30,11 @@ const (
 
 func (es *endpoints) addResumable(d *LinkMessage, peer message.Peer) (*Endpoint, error) {
 	t := d.Msg.Resumable
-	if len(t.Session) != len(resume.SessionID{}) || t.Window < 0 || t.Window > resume.MaxWindow {
+	if len(t.Session) != len(resume.ResumableID{}) || t.Window < 0 || t.Window > resume.MaxWindow {
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
 	q := &Endpoint{p: es.p, Peer: peer, terms: t}
-	r := es.p.Driver.NewResumable(&q.Endpoint, resume.SessionID(t.Session), t.Window, drive.ResumeRules{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
+	r := es.p.Driver.NewResumable(&q.Endpoint, resume.ResumableID(t.Session), t.Window, drive.ResumeRules{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
 	l, err := q.packed(r, d.Msg.Compress)
 	if err != nil {
 		return nil, err

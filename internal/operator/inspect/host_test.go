@@ -18,7 +18,7 @@ func TestChannelWithoutAConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := d.NewResumable(&drive.Endpoint{}, resume.SessionID{}, resumable.Window, drive.ResumeRules{Dialler: true}, nil)
+	r := d.NewResumable(&drive.Endpoint{}, resume.ResumableID{}, resumable.Window, drive.ResumeRules{Dialler: true}, nil)
 	var c links.Channel
 	if describeResumable(r, &c); c.State != links.StateLost || !c.Resumable || c.Lost != "" || c.Resumes != 0 {
 		t.Errorf("%+v", c)

@@ -56,7 +56,7 @@ func TwoSites(job *config.Job, site *config.Site, own ...config.Route) *routes.T
 	}
 	var cards []*dynamic.BusinessCard
 	for _, machine := range []string{"m0", "m0", "m0", "m1"} {
-		cards = append(cards, &dynamic.BusinessCard{Node: machine, Endpoints: []dynamic.TransportAddress{
+		cards = append(cards, &dynamic.BusinessCard{Node: machine, Addresses: []dynamic.TransportAddress{
 			{Transport: "quic", Address: "q"}, {Transport: "tcp", Address: "t1"}, {Transport: "tcp", Address: "t2"}, {Transport: "unix", Address: "u"},
 		}})
 	}

@@ -74,7 +74,7 @@ func (x *hostSwitch) attachResumed(r *resumed, e *kernel.End, peer wire.HostRank
 	session, _, dials := x.h.channels.AddChannel(x.h.rank, peer)
 	var ch *packetswitch.Channel
 	c := packetswitch.ChannelConfig{
-		Host: peer, Session: resume.SessionID(session), Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, FirstLimit: w.cfg.Limit,
+		Host: peer, Session: resume.ResumableID(session), Window: w.cfg.Resume.Window, Limit: w.cfg.Resume.Limit, FirstLimit: w.cfg.Limit,
 		Watch: func(l link.Link) link.Link { return r.watch(l, me) },
 	}
 	if z := compressOf(w); z != nil {

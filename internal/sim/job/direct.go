@@ -227,7 +227,7 @@ func (w *Simulation) reopen(p *proc, m wireup.Message) {
 	}
 	switch what {
 	case dynamic.Redial:
-		w.sessions[resume.SessionID(state.ID)].dial(w.cfg.Resume.Limit, ways(p.s), func(plugin bool) (a dynamic.DialResult) {
+		w.sessions[resume.ResumableID(state.ID)].dial(w.cfg.Resume.Limit, ways(p.s), func(plugin bool) (a dynamic.DialResult) {
 			if v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Resumes: true}, plugin); v != dynamic.Accepted {
 				a = said(v)
 			}
@@ -339,7 +339,7 @@ func moveLink(w *Simulation, s *site, x pair) {
 	state := s.direct.Resumable.Get(x)
 	var r *resumed
 	if state != nil {
-		if r = w.sessions[resume.SessionID(state.ID)]; !r.plugin {
+		if r = w.sessions[resume.ResumableID(state.ID)]; !r.plugin {
 			return
 		}
 	}
@@ -396,7 +396,7 @@ func (x *resumed) again(me int) {
 		return
 	}
 	at := pair{wire.WorldRank(x.places[me].Number), wire.WorldRank(x.places[1-me].Number)}
-	if s := linksOf(x.w, at).Resumable.Get(at); s != nil && resume.SessionID(s.ID) == x.session {
+	if s := linksOf(x.w, at).Resumable.Get(at); s != nil && resume.ResumableID(s.ID) == x.session {
 		s.Resumes++
 	}
 }

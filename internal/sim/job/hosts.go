@@ -26,9 +26,9 @@ const (
 	askLimit     = time.Minute      // maximum time until a question is answered, as in internal/cluster
 )
 
-// machines are the hosts of an own site that has several, each on its own machine. Host 0 is the
+// siteHosts are the hosts of an own site that has several, each on its own machine. Host 0 is the
 // head, and its node is the site's client. machines is the owner of their tree.
-type machines struct {
+type siteHosts struct {
 	s        *site
 	tree     *tree.Tree
 	shape    membership.Tree
@@ -41,7 +41,7 @@ type machines struct {
 
 func (s *site) newMachines(config startup.ClientConfig) error {
 	w := s.w
-	m := &machines{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs), shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}}
+	m := &siteHosts{s: s, config: config, counts: membership.NewCounts(len(s.hosts), startup.MaxProcs), shape: membership.Tree{Hosts: len(s.hosts), Fan: fan}}
 	if w.cfg.Survive { // a host that lives below a lost one is lost with it, and may take others for lost that have given it up
 		m.shape.Fan = membership.DefaultFan
 	}
@@ -55,7 +55,7 @@ func (s *site) newMachines(config startup.ClientConfig) error {
 	return err
 }
 
-func (m *machines) link(from, to int) *kernel.Link {
+func (m *siteHosts) link(from, to int) *kernel.Link {
 	spec := m.s.w.cfg.Links.Channel
 	spec.Name = fmt.Sprintf("machine %d of site %d to machine %d", from, m.s.rank, to)
 	x := &observedLink{tree: true}
@@ -67,7 +67,7 @@ func (m *machines) link(from, to int) *kernel.Link {
 
 // Joined makes a host ask the head how many procs all hosts have, again until the head knows it,
 // and then submit its part.
-func (m *machines) Joined(host int) {
+func (m *siteHosts) Joined(host int) {
 	question := membership.Count{Host: host, Procs: m.s.cfg.Hosts[host]}.Question()
 	m.tree.Ask(host, 0, question, askLimit, func(answer []byte, err error) {
 		var all []int
@@ -85,7 +85,7 @@ func (m *machines) Joined(host int) {
 	})
 }
 
-func (m *machines) submit(host int, all []int) {
+func (m *siteHosts) submit(host int, all []int) {
 	if w := m.s.w; !slices.Equal(all, m.s.cfg.Hosts) && w.wrong == nil {
 		w.wrong = fmt.Errorf("%w: machine %d of site %d hears that the machines have %v procs", ErrDisorder, host, m.s.rank, all)
 	}
@@ -101,7 +101,7 @@ func (m *machines) submit(host int, all []int) {
 
 // askRandom makes a host ask a random other one, as nodes do for spawning and impi-node links, and
 // checks that the answer is to this question.
-func (m *machines) askRandom(host int) {
+func (m *siteHosts) askRandom(host int) {
 	w := m.s.w
 	other := w.k.Rand().IntN(len(m.s.hosts))
 	question := fmt.Appendf(nil, "machine %d asks machine %d", host, other)
@@ -118,7 +118,7 @@ func replyTo(question []byte, host int) []byte {
 
 // Asked answers the questions of askRandom. The head also answers how many procs all hosts have,
 // once that is known.
-func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
+func (m *siteHosts) Asked(host int, question []byte, answer func([]byte)) {
 	if question[0] != '{' {
 		answer(replyTo(question, host))
 		return
@@ -146,7 +146,7 @@ func (m *machines) Asked(host int, question []byte, answer func([]byte)) {
 }
 
 // Gathered joins the server with the parts of all hosts.
-func (m *machines) Gathered(parts [][]byte) {
+func (m *siteHosts) Gathered(parts [][]byte) {
 	var without []bool
 	for _, b := range parts {
 		without = append(without, len(b) == 0)
@@ -194,7 +194,7 @@ func (s *site) handOut() {
 }
 
 // Started begins the dance of a host.
-func (m *machines) Started(host int, b []byte) {
+func (m *siteHosts) Started(host int, b []byte) {
 	s := m.s
 	if s.left || s.dead {
 		return
@@ -211,7 +211,7 @@ func (m *machines) Started(host int, b []byte) {
 }
 
 // finishing makes hosts say that they have finished, and reports whether all have.
-func (m *machines) finishing() bool {
+func (m *siteHosts) finishing() bool {
 	for _, h := range m.s.hosts {
 		if !h.said && !h.gone && h.over && !slices.ContainsFunc(m.s.procs, func(p *proc) bool { return p.h == h && !p.judged }) {
 			h.said = true
@@ -222,13 +222,13 @@ func (m *machines) finishing() bool {
 }
 
 // Finished lets the site leave.
-func (m *machines) Finished() {
+func (m *siteHosts) Finished() {
 	m.finished = true
 	m.s.finish()
 }
 
 // end tells the hosts that the job is over, and ends the head.
-func (m *machines) end(f *ending.Failure) {
+func (m *siteHosts) end(f *ending.Failure) {
 	text := ""
 	if f != nil {
 		text = f.Text
@@ -243,27 +243,27 @@ func (m *machines) end(f *ending.Failure) {
 	m.close(0, f)
 }
 
-func (m *machines) crash() {
+func (m *siteHosts) crash() {
 	for i := range m.s.hosts {
 		m.tree.Crash(i)
 	}
 }
 
 // Fails makes the site fail with what another host reports.
-func (m *machines) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
+func (m *siteHosts) Fails(_ int, report string) { m.s.fail(lostHost(report)) }
 
 func lostHost(text string) *ending.Failure {
 	return &ending.Failure{Text: text, Status: ending.StatusNode, Precedence: ending.Died}
 }
 
 // JobEnded ends the procs of a host when the job has failed.
-func (m *machines) JobEnded(i int, report string) {
+func (m *siteHosts) JobEnded(i int, report string) {
 	if report != "" {
 		m.close(i, &ending.Failure{Text: report, Reported: true})
 	}
 }
 
-func (m *machines) close(i int, f *ending.Failure) {
+func (m *siteHosts) close(i int, f *ending.Failure) {
 	h := m.s.hosts[i]
 	m.s.w.k.After(m.s.w.k.Between(0, time.Millisecond), func() {
 		if !h.gone {
@@ -274,7 +274,7 @@ func (m *machines) close(i int, f *ending.Failure) {
 
 // Lost ends a host that has lost its parent or a child. As in nodes, the head learns of it unless
 // something else explains it in time.
-func (m *machines) Lost(at, who int, why error) {
+func (m *siteHosts) Lost(at, who int, why error) {
 	text := fmt.Sprintf("machine %d of site %d is lost: %v", who, m.s.rank, why)
 	h := m.s.hosts[at]
 	switch {
@@ -297,19 +297,19 @@ func (m *machines) Lost(at, who int, why error) {
 }
 
 // LostBelow has the job go on without hosts.
-func (m *machines) LostBelow(at int, hosts []int, why error) {
+func (m *siteHosts) LostBelow(at int, hosts []int, why error) {
 	m.s.hosts[at].survival.loseHosts(hosts, lostHost(fmt.Sprintf("machine %d of site %d is lost: %v", hosts[0], m.s.rank, why)))
 }
 
 // Missing makes the site fail.
-func (m *machines) Missing(hosts []int, _ error) { m.s.fail(lostHost(missing(m.s, hosts))) }
+func (m *siteHosts) Missing(hosts []int, _ error) { m.s.fail(lostHost(missing(m.s, hosts))) }
 
 func missing(s *site, hosts []int) string {
 	return fmt.Sprintf("machines %v of site %d are missing", hosts, s.rank)
 }
 
 // ParentNotFound ends a host that has not found its parent.
-func (m *machines) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
+func (m *siteHosts) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
 
 // endSoon ends one of several hosts soon, which is not the head.
 func endSoon(h *host, f *ending.Failure) {
@@ -322,7 +322,7 @@ func endSoon(h *host, f *ending.Failure) {
 }
 
 // tell ends a host after it has told others by which failure.
-func (m *machines) tell(h *host, f *ending.Failure) {
+func (m *siteHosts) tell(h *host, f *ending.Failure) {
 	notice := noticeOf(h, f)
 	if notice.Site {
 		m.tree.Fail(h.number, f.Text)

@@ -211,7 +211,7 @@ func (p *proc) Now() time.Time { return p.s.w.time() }
 
 // Watch makes the observer see the bytes of a resumable link.
 func (p *proc) Watch(l link.Link, session []byte) link.Link {
-	x := p.s.w.sessions[resume.SessionID(session)]
+	x := p.s.w.sessions[resume.ResumableID(session)]
 	if x.places[0] == p.endpoint() {
 		return x.watch(l, 0)
 	}

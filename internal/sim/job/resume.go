@@ -57,7 +57,7 @@ type resumed struct {
 	watcher kernel.Watcher
 	spec    kernel.LinkSpec // of the lower links
 	places  [2]Endpoint
-	session resume.SessionID
+	session resume.ResumableID
 	ends    [2]resumedEnd                         // the first end dials
 	lower   *kernel.Link                          // the newest one
 	told    bool                                  // the observer knows the link

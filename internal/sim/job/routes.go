@@ -56,7 +56,7 @@ func cardIn(job *startup.Job, s *site) *dynamic.BusinessCard {
 		c.ByteOrder = dynamic.BigEndian
 	}
 	for _, name := range s.cfg.listens() {
-		c.Endpoints = append(c.Endpoints, dynamic.TransportAddress{Transport: name, Address: c.Node})
+		c.Addresses = append(c.Addresses, dynamic.TransportAddress{Transport: name, Address: c.Node})
 	}
 	if s.cfg.Secret {
 		c.Features = route.Features(route.TLSFeature, true, nil, nil)
@@ -91,7 +91,7 @@ func (x sitePair) route() *route.Route {
 }
 
 func (x sitePair) endpoints() []dynamic.TransportAddress {
-	endpoints := x.route().Endpoints(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
+	endpoints := x.route().Addresses(func(name string) route.Transport { return transport(name) }, cardOf(x.own), cardOf(x.peer))
 	var names []string
 	for _, o := range endpoints {
 		names = append(names, o.Transport)

@@ -41,7 +41,7 @@ type site struct {
 	members *mpi.Roster   // roster of the table
 	end     ending.Ending
 
-	machines *machines // nil: it has one host, or is foreign
+	machines *siteHosts // nil: it has one host, or is foreign
 
 	spawner *spawner
 	parents parents

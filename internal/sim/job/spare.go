@@ -213,10 +213,10 @@ func (x *spareSite) candidates(s *site) []dynamic.TransportAddress {
 	cfg, theirs := Site{Prefer: x.w.cfg.Spares[slices.Index(x.w.spares, x)].Prefer}, cardIn(x.job, s)
 	ours := &dynamic.BusinessCard{Node: x.name, ByteOrder: dynamic.LittleEndian}
 	for _, name := range cfg.listens() {
-		ours.Endpoints = append(ours.Endpoints, dynamic.TransportAddress{Transport: name, Address: x.name})
+		ours.Addresses = append(ours.Addresses, dynamic.TransportAddress{Transport: name, Address: x.name})
 	}
 	r := route.Route{Direct: true, Prefer: cfg.prefer(), Secrecy: route.DemandOf(theirs, route.AnyClient)}
-	return r.Endpoints(func(name string) route.Transport { return transport(name) }, ours, theirs)
+	return r.Addresses(func(name string) route.Transport { return transport(name) }, ours, theirs)
 }
 
 // dial is a dial by one of the candidates, and what the host answers.

@@ -202,7 +202,7 @@ func TestWorldIsLostUnseen(t *testing.T) {
 		if err := errors.Join(results[0].Err, results[0].Unfinished()); err != nil {
 			t.Fatalf("seed %d: %v\n%s", seed, err, k.Trace())
 		}
-		if n := together.Counts.Dials - before; n == 0 || n > 2*dynamic.MaxDials {
+		if n := together.Counts.Dials - before; n == 0 || n > 2*worldCandidates*dynamic.MaxDials {
 			t.Fatalf("seed %d: %d dials to a node that is lost\n%s", seed, n, k.Trace())
 		}
 	}

@@ -27,7 +27,7 @@ type Simulation struct {
 	procs       []*proc         // by world rank; nil: not started
 	openLinks   []*observedLink // links that may still be in use
 	linkless    []pair          // pairs that have waited in vain for the link that the other proc kept
-	sessions    map[resume.SessionID]*resumed
+	sessions    map[resume.ResumableID]*resumed
 	channels    map[*kernel.Link]*resumed // by the first lower link
 	proofs      map[*kernel.Link]*proving // channels whose ends prove who they are, by the first link
 	pluginsBack []time.Duration           // by client: when its plugin can dial again
@@ -62,7 +62,7 @@ func New(k *kernel.Kernel, cfg Config) (*Simulation, error) {
 	w := &Simulation{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.SessionID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.ResumableID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
 	}
 	if cfg.Worlds != nil {
 		cfg.Worlds.join(w)

@@ -55,7 +55,8 @@ type CallObserver interface {
 
 // Counts are the numbers of events between worlds.
 type Counts struct {
-	Calls, Refused, Waited   int // calls of ports; calls that found no port or a full one; calls that waited at a port
+	Connects                 int // to ports
+	Refused, Waited          int // connects that found no port or a full one; those that waited at a port
 	Dials                    int // for links between worlds
 	Links, Ties, Failed, Cut int // between worlds: made, made by both ends at once, not made by chance, cut
 	Spawned, Unspawned       int // worlds; spawns that failed
@@ -99,7 +100,7 @@ func worldCard(h *host) []byte {
 	name := fmt.Sprintf("w%ds%dh%d", h.s.w.number, h.s.rank, h.number)
 	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.TransportAddress{{Transport: "sim", Address: name}},
+		Addresses: []dynamic.TransportAddress{{Transport: "sim", Address: name}},
 	}
 	text, err := c.AppendText(nil)
 	if err != nil {

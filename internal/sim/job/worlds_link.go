@@ -10,9 +10,12 @@ import (
 	"github.com/openimpi/impi/internal/sim/kernel"
 )
 
+// worldCandidates is the number of transports by which procs of different worlds are dialled.
+const worldCandidates = 2
+
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
-	s := p.s.w.dialling(dynamic.WorldLinkPlan(2, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s := p.s.w.dialling(dynamic.WorldLinkPlan(worldCandidates, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
 	s.dial = func(_ dynamic.DialStep, answered func(dynamic.DialResult)) {
 		a.Counts.Dials++
 		a.with(p.h, func(n *meetingNode) { n.Dialling(question) })

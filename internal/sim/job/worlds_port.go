@@ -22,7 +22,7 @@ func hungUp(e *kernel.End) bool { return e.HasEnd() || !e.Open() }
 
 func (a *Worlds) call(x meetingStep) {
 	p, port := x.Proc, x.Token.World()
-	a.Counts.Calls++
+	a.Counts.Connects++
 	a.step(p, 1)
 	a.busy++
 	s := p.s.w.dialling(dynamic.ConnectPlan(2), func() bool { return !p.there() })

@@ -64,7 +64,7 @@ func TestWorlds(t *testing.T) {
 				t.Errorf("seed %d, world %d: %v", seed, w, err)
 			}
 		}
-		if n := together.Counts; n.Calls != 1 || n.Links == 0 {
+		if n := together.Counts; n.Connects != 1 || n.Links == 0 {
 			t.Errorf("seed %d: %+v", seed, n)
 		}
 	}

@@ -212,7 +212,7 @@ func (x *headed) Joined(host int) {
 	address := wire.HostID{12: 10, 13: byte(x.rank), 14: byte(host >> 8), 15: byte(host)}
 	card := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: fmt.Sprintf("%016x%016x", x.rank, host), ByteOrder: dynamic.LittleEndian,
-		Endpoints: []dynamic.TransportAddress{{Transport: "tcp", Address: fmt.Sprintf("%v:%d", address.Addr(), 40000)}, {Transport: "shm", Address: "local"}},
+		Addresses: []dynamic.TransportAddress{{Transport: "tcp", Address: fmt.Sprintf("%v:%d", address.Addr(), 40000)}, {Transport: "shm", Address: "local"}},
 	}
 	text, err := card.AppendText(nil)
 	x.s.fail(err)
