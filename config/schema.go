@@ -22,7 +22,7 @@ type attrSpec struct {
 var (
 	logLevels       = []string{"trace", "debug", "info", "warn", "error"}
 	logFormats      = []string{"text", "json"}
-	dataPlanes      = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
+	dataPlanes      = []string{"fd", "peer-shm", "rdma", "ring", "stream", "grpc"}
 	representations = []string{string(External32), string(NativeLE), string(NativeBE), string(NativeX86)}
 	implementations = []string{string(LAM71)}
 	algorithms      = []string{Zstd}

@@ -29,6 +29,7 @@ var variants = withTransports(map[string]func(*options){
 	"channel":   func(o *options) { o.path = "channel" },
 	"fd":        func(o *options) { o.plane = string(transports.PlaneFD) },
 	"peer-shm":  func(o *options) { o.plane = string(transports.PlanePeerSHM) },
+	"rdma":      func(o *options) { o.plane = string(transports.PlaneRDMA) },
 	"ring":      func(o *options) { o.plane = string(transports.PlaneRing) },
 	"stream":    func(o *options) { o.plane = string(transports.PlaneStream) },
 	"grpc":      func(o *options) { o.plane = string(transports.PlaneGRPC) },

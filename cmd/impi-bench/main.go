@@ -138,7 +138,7 @@ func newCommand() (*cmdline.Command, *options) {
 	f.Var((*list)(&o.vendor.settings), "setting", "with a plugin: a line of its config block, as 'provider = \"tcp\"'; may be repeated")
 	f.Var((*list)(&o.vendor.lines), "block", "with a plugin: a line of its transport block, as 'confine = false', 'auto_mtls = false' or 'env = { FI_PROVIDER = \"tcp\" }'; may be repeated")
 	f.StringVar(&o.vendor.library, "library", "", "also measure by a command, such as one with the library of a plugin alone (pingpong, stream): it gets BENCHMARK SECONDS SIZE... and prints a line {\"size\": 8, \"iterations\": 1000, \"seconds\": 0.1} for each size; iterations are round trips, or 16 messages of a stream")
-	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, ring, stream or grpc")
+	f.StringVar(&o.plane, "plane", "", "data plane that links must have: fd, peer-shm, rdma, ring, stream or grpc")
 	f.StringVar(&o.path, "path", "direct", "direct: links between procs; channel: through the agents of two sites")
 	f.BoolVar(&o.calls, "calls", false, "the procs of ours measure their calls of MPI, as with calls = true in a metrics block")
 	f.StringVar(&o.looks, "progress", "", "the procs of ours look after their messages so often while they compute, as with progress = \"1ms\" in a wait block")

@@ -11,10 +11,12 @@ import (
 	"bytes"
 	"fmt"
 	"sync"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/mpierr"
 	"github.com/openimpi/impi/internal/abi/handles"
+	"github.com/openimpi/impi/internal/engine/proc"
 )
 
 // numbered has the tables whose handles have numbers, by kind.
@@ -123,6 +125,9 @@ func allocate(size int64, _ *mpi.Info) (uintptr, error) {
 	if size < 0 {
 		return 0, fmt.Errorf("%w: size is %d", mpi.ErrArg, size)
 	}
+	if b := proc.AllocMem(int(size)); b != nil {
+		return uintptr(unsafe.Pointer(&b[0])), nil // mapped memory, which is not Go's
+	}
 	p := C.calloc(1, C.size_t(max(size, 1)))
 	if p == nil {
 		return 0, fault(mpierr.NoMem, "%d bytes are not there", size)
@@ -134,6 +139,8 @@ func free(p uintptr) error {
 	if p != 0 && p < firstAddress {
 		return fmt.Errorf("%w: base is %#x", mpi.ErrArg, p)
 	}
-	C.free(pointer(p))
+	if !proc.FreeMem(p) {
+		C.free(pointer(p))
+	}
 	return nil
 }

@@ -198,7 +198,7 @@ func noPlane(e *env) {
 	}
 }
 
-var planes = []string{"fd", "peer-shm", "ring", "stream", "grpc"}
+var planes = []string{"fd", "peer-shm", "rdma", "ring", "stream", "grpc"}
 
 func capabilities(e *env) {
 	n := e.configured(nodeOptions{})

@@ -31,7 +31,7 @@ func (e *env) passesOn() {
 
 func lostIsNoEnd(e *env) {
 	e.passesOn()
-	if e.plane != transports.PlaneRing {
+	if e.plane != transports.PlaneRing && e.plane != transports.PlaneRDMA {
 		e.Skipf("by %s the plugin does not learn whether a proc has ended its stream", e.plane)
 	}
 	_, far, ln := e.listening()

@@ -54,7 +54,7 @@ func (o Options) matches(j job) bool {
 
 // Cases returns the rules for a plugin's process. The rules for its links are transporttest.Cases.
 func Cases() []Case {
-	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, everyStart, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)
+	return slices.Concat(startCases, outputCases, callCases, giveUpCases, lifeCases, everyStart, lifeLinkCases, crashCases, idleCases, linkCases, rdmaCases, leakCases, speedCases)
 }
 
 // Run judges a plugin. The error wraps ErrNotAPlugin; all other faults are in the report.
@@ -194,7 +194,7 @@ func (r *runner) jobs() (jobs []job) {
 		for _, c := range transporttest.Cases() {
 			links = append(links, r.linkCase(c))
 		}
-		list := choose(p, slices.Concat(links, lifeLinkCases, crashCases, idleCases, linkCases, leakCases, speedCases)...)
+		list := choose(p, slices.Concat(links, lifeLinkCases, crashCases, idleCases, linkCases, rdmaCases, leakCases, speedCases)...)
 		first := job{Case: everyStart[0], plane: p}
 		first.silent = !r.o.matches(first)
 		if len(list) > 0 || !first.silent {

@@ -48,6 +48,9 @@ func protocols(text string) (list []int) {
 
 func TestMain(m *testing.M) {
 	if sdk.IsPlugin() {
+		if fault, ok := strings.CutPrefix(os.Getenv(asFault), fabricFault); ok {
+			sdk.Serve(sdk.Options{Transport: faultyFabric(fault)})
+		}
 		sdk.Serve(sdk.Options{Transport: &faulty{Transport: tcp.New(), fault: os.Getenv(asFault)}, Protocols: protocols(os.Getenv(asProtocols))})
 	}
 	os.Exit(m.Run())

@@ -47,7 +47,7 @@ func (p *Pair) draw() (picture, meaning string) {
 	switch p.Plane {
 	case "peer-shm":
 		return drawMemory, "shared memory"
-	case "ring", "stream", "grpc":
+	case "rdma", "ring", "stream", "grpc":
 		return drawPlugin, "through a plugin"
 	}
 	return drawSocket, "socket"

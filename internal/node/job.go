@@ -220,7 +220,7 @@ func (n *node) jobOf(p *procs.Proc) *wireup.Job {
 		DataLen: n.job.DataLen, TagUB: int32(n.job.TagUB), XSize: n.job.XSize, MaxLinear: n.job.MaxLinear,
 		AckMark: n.job.AckMark, HiWater: n.job.HiWater, Dialect: client.Dialect(n.opt.Site),
 		Spin: site.EncodeWait(n.opt.Site.Wait), Progress: n.opt.Site.Progress,
-		Native: routes.MayUseNative(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
+		Native: routes.MayUseNative(n.routes), Lend: routes.MayLend(n.routes), Account: keepsAccounts(n), Survive: n.survival.on,
 		Trace: traceOf(n.opt.Site.Log.Trace, rank),
 	}
 	how := routes.Collectives(n.routes)

@@ -81,7 +81,7 @@ var directions = []direction{
 	{from: "core/mpi", ours: []string{"core/...", "internal/engine/...", "plugins/sdk/link"}, others: noOthers},
 	{
 		from:   engine,
-		ours:   append([]string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/native", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "internal/zstd", "plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/relay", "plugins/sdk/support/polling", "transports/support/trace"}, pure...),
+		ours:   append([]string{"core/...", "internal/engine/...", "internal/bootstrap", "internal/native", "internal/fileview", "internal/machine", "internal/poll", "internal/wireup", "internal/resumable", "internal/drive", "internal/fastpath", "internal/zstd", "plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/rdma", "plugins/sdk/support/relay", "plugins/sdk/support/polling", "transports/support/trace"}, pure...),
 		others: []string{"golang.org/x/sys/..."},
 	},
 	{from: "core/...", ours: append([]string{"core/..."}, pure...), others: noOthers},
@@ -89,19 +89,22 @@ var directions = []direction{
 	// Nothing of the SDK needs anything of ours that is outside.
 	{from: "plugins/sdk/link/...", ours: []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy"}, others: noOthers},
 	{from: "plugins/sdk/support/ring", ours: []string{"plugins/sdk/link", "plugins/sdk/support/ntcopy"}},
-	{from: "plugins/sdk/support/relay", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
+	{from: "plugins/sdk/support/rdma", ours: []string{"plugins/sdk/link", "plugins/sdk/support/ring"}, others: []string{"golang.org/x/sys/..."}},
+	{from: "plugins/sdk/support/relay", ours: []string{"plugins/sdk/support/rdma", "plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
 	{from: "plugins/sdk/support/memory", ours: []string{"plugins/sdk/transports", "plugins/sdk/link"}, others: noOthers},
 	{from: "plugins/sdk/support/polling", ours: nil, others: []string{"golang.org/x/sys/..."}},
 	{from: "plugins/sdk/support/pki/...", ours: []string{"plugins/sdk/support/pki"}, others: noOthers},
 	{from: "plugins/sdk/support/...", ours: nil, others: noOthers},
 	{from: "plugins/sdk/transports", ours: []string{"plugins/sdk/link"}, others: noOthers},
 	{from: "plugins/sdk/transports/conn", ours: []string{"plugins/sdk/transports", "plugins/sdk/support/ring", "plugins/sdk/support/polling", "plugins/sdk/link"}},
+	{from: "plugins/sdk/transports/fabric", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/support/rdma", "plugins/sdk/support/polling", "plugins/sdk/link"}, others: []string{"golang.org/x/sys/..."}},
+	{from: "plugins/sdk/transports/fabric/fabrictest", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/fabric", "plugins/sdk/transports/socket", "plugins/sdk/link"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "plugins/sdk/transports/stripe", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/conn", "plugins/sdk/link"}},
 	// It makes links anew of what their Detach gives.
-	{from: "plugins/sdk/transports/transporttest", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/link"}},
+	{from: "plugins/sdk/transports/transporttest", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/transports/fabric", "plugins/sdk/support/ring", "plugins/sdk/link"}},
 	{from: "plugins/sdk/transports/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/link", "plugins/sdk/support/unproved", "plugins/sdk/support/keyfile", "plugins/sdk/support/plainfile"}},
 	{from: "plugins/sdk/proto/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/proto/..."}},
-	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/failfast", "plugins/sdk/transports/conn", "plugins/sdk/link", "plugins/sdk/proto/..."}},
+	{from: "plugins/sdk", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/failfast", "plugins/sdk/transports/conn", "plugins/sdk/transports/fabric", "plugins/sdk/link", "plugins/sdk/proto/..."}},
 
 	{from: "transports/support/trace/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/link", "core/wire"}},
 	{from: "transports/shm/...", ours: []string{"plugins/sdk/transports", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "transports/unix", "plugins/sdk/link"}},
@@ -141,7 +144,7 @@ var directions = []direction{
 		// It knows the contract, the protocol, the node's client and how plugins may be called; and our
 		// tcp, to compare with.
 		from: "internal/conformance/...",
-		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/pluginlock", "internal/conformance/..."},
+		ours: []string{"plugins/sdk/link", "plugins/sdk/transports", "plugins/sdk/transports/transporttest", "plugins/sdk/support/rdma", "plugins/sdk/support/relay", "transports/tcp", "plugins/host", "plugins/sdk/proto/...", "internal/pluginlock", "internal/conformance/..."},
 	},
 	{from: "internal/lifetime", ours: []string{"core/ending", "internal/launch"}, others: noOthers},
 	{from: "internal/routes/...", ours: ofNode},

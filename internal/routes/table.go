@@ -37,6 +37,13 @@ type Transport struct {
 	Plugin *host.Plugin
 }
 
+// MayLend reports whether links may be by a data plane over which procs lend memory.
+func MayLend(rt *Table) bool {
+	return slices.ContainsFunc(rt.Transports, func(t *Transport) bool {
+		return slices.Contains(t.Capabilities().DataPlanes, transports.PlaneRDMA)
+	})
+}
+
 // Candidate is one possibility to reach a proc or a host.
 type Candidate struct {
 	Transport *Transport

@@ -37,6 +37,7 @@ var promised = map[string][]string{
 	"plugins/sdk/link":                     {"fastbox.go", "lender.go"}, // of procs, for each other
 	"plugins/sdk/transports":               nil,
 	"plugins/sdk/transports/conn":          nil,
+	"plugins/sdk/transports/fabric":        nil,
 	"plugins/sdk/transports/identity":      nil,
 	"plugins/sdk/transports/socket":        nil,
 	"plugins/sdk/transports/stripe":        nil,

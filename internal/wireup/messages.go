@@ -151,6 +151,10 @@ type Job struct {
 	// Account makes the proc count its calls of MPI, and for which procs it waits in them.
 	Account bool `json:"account,omitempty"`
 
+	// Lend makes the proc allocate memory of MPI_Alloc_mem so that it can be lent to plugins: links
+	// may be by data plane "rdma".
+	Lend bool `json:"lend,omitempty"`
+
 	// World is the head of the description of this job for others, an encoded Description of
 	// core/dynamic, and the whole description in a job without a Table: see Describe. Card is this
 	// proc's business card. Both are empty if the node cannot meet other worlds, because it has no

@@ -137,7 +137,7 @@ func (c *Config) complete() error {
 
 // planes are the data planes that this package supports, best first.
 var planes = []transports.DataPlane{
-	transports.PlaneFD, transports.PlanePeerSHM, transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC,
+	transports.PlaneFD, transports.PlanePeerSHM, transports.PlaneRDMA, transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC,
 }
 
 // modes are the data planes to ask a plugin for: pinned, or all if that is empty.

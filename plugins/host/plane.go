@@ -123,6 +123,12 @@ func linkOf(r handover.Record, from Origin) (link.Link, error) {
 		}
 		l, err := relay.NewRing(fds[0], fds[1], int(r.Side), from.Transport)
 		return relayedLink{l, made{from}}, err
+	case plane == transports.PlaneRDMA && r.Mode == handover.ModeRDMA && len(fds) == 3:
+		l, err := relay.NewRDMA(fds[0], fds[1], fds[2], from.Transport, nil)
+		if err != nil {
+			return nil, err
+		}
+		return relayedLink{l.Link, made{from}}, nil
 	case plane == transports.PlaneStream && r.Mode == handover.ModeStream && len(fds) == 2:
 		l, err := relay.NewStream(fds[0], fds[1], plane, from.Transport)
 		return relayedLink{l, made{from}}, err

@@ -21,7 +21,8 @@ func TestImportsReachTheContractOnly(t *testing.T) {
 	}
 	const ours, own = "github.com/openimpi/impi/", "github.com/openimpi/impi/plugins/sdk/"
 	allowed := []string{
-		"link", "support/failfast", "support/ntcopy", "support/polling", "support/ring", "support/unproved", "transports", "transports/conn", "transports/socket",
+		"link", "support/failfast", "support/ntcopy", "support/polling", "support/rdma", "support/ring", "support/unproved",
+		"transports", "transports/conn", "transports/fabric", "transports/socket",
 		"proto", "proto/handover", "proto/pipe",
 	}
 	// With these the linker keeps every method of every type, since they call methods by their names.

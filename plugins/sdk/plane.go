@@ -11,6 +11,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/proto"
 	"github.com/openimpi/impi/plugins/sdk/proto/handover"
 	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/fabric"
 )
 
 // relayed are the data planes in which this process passes the bytes on.
@@ -20,6 +21,9 @@ var relayed = []transports.DataPlane{transports.PlaneRing, transports.PlaneStrea
 // connection can also be relayed.
 func Extended(declared []transports.DataPlane) []transports.DataPlane {
 	planes := slices.Clone(declared)
+	if slices.Contains(declared, transports.PlaneRDMA) {
+		return planes // a fabric's
+	}
 	if slices.ContainsFunc(declared, func(p transports.DataPlane) bool {
 		return p == transports.PlaneFD || slices.Contains(relayed, p)
 	}) {
@@ -41,8 +45,10 @@ func planesOf(l link.Link) (planes []transports.DataPlane, what string) {
 		return []transports.DataPlane{transports.PlanePeerSHM}, "memory shared with the peer"
 	case transports.Piped:
 		return relayed, "a connection inside the plugin"
+	case *fabric.Link:
+		return fabric.Planes(), "a connection that reads remote memory"
 	}
-	return nil, "neither a kernel socket (transports.Socket) nor shared memory (transports.Memory) nor a connection (transports.Piped)"
+	return nil, "neither a kernel socket (transports.Socket) nor shared memory (transports.Memory) nor a connection (transports.Piped, fabric.Link)"
 }
 
 // OpenDataPlane opens a link by the first of the node's data planes that the link supports.
@@ -76,6 +82,9 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 	case transports.PlaneRing:
 		answer.RingLayout, answer.WakeMethod, answer.RingBytes = proto.RingLayout, proto.WakeSocket, ringBytes(req.GetRingBytes())
 		err = s.pumpRing(ctx, req.GetLinkId(), h.link, int(answer.RingBytes))
+	case transports.PlaneRDMA:
+		answer.WakeMethod = proto.WakeSocket
+		err = s.pumpRDMA(ctx, req.GetLinkId(), h.link)
 	case transports.PlaneStream:
 		err = s.pumpSocket(ctx, req.GetLinkId(), h.link)
 	default:
@@ -90,7 +99,8 @@ func (s *server) OpenDataPlane(ctx context.Context, req *proto.OpenDataPlaneRequ
 func choose(l link.Link, req *proto.OpenDataPlaneRequest) (plane transports.DataPlane, reason string, refused *proto.Error) {
 	can, what := planesOf(l)
 	at := slices.IndexFunc(req.GetModes(), func(m string) bool {
-		return slices.Contains(can, transports.DataPlane(m)) && (m != string(transports.PlaneRing) || ringFits(req))
+		return slices.Contains(can, transports.DataPlane(m)) && (m != string(transports.PlaneRing) || ringFits(req)) &&
+			(m != string(transports.PlaneRDMA) || slices.Contains(req.GetWakeMethods(), proto.WakeSocket))
 	})
 	wanted := strings.Join(req.GetModes(), ", ")
 	if at < 0 {

@@ -44,13 +44,20 @@ func opens(t *testing.T, l link.Link, modes ...string) (*served, uint64, *proto.
 func received(t *testing.T, s *served, mode handover.Mode) link.Link {
 	t.Helper()
 	r, err := s.node.Receive()
-	if err != nil || r.Mode != mode || len(r.FDs) != 2 {
+	want := 2
+	if mode == handover.ModeRDMA {
+		want = 3
+	}
+	if err != nil || r.Mode != mode || len(r.FDs) != want {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	var l link.Link
-	if mode == handover.ModeRing {
+	switch mode {
+	case handover.ModeRing:
 		l, err = relay.NewRing(r.FDs[0], r.FDs[1], int(r.Side), "fake")
-	} else {
+	case handover.ModeRDMA:
+		l, err = relay.NewRDMA(r.FDs[0], r.FDs[1], r.FDs[2], "fake", nil)
+	default:
 		l, err = relay.NewStream(r.FDs[0], r.FDs[1], transports.PlaneStream, "fake")
 	}
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	"github.com/openimpi/impi/plugins/sdk/transports/fabric"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -43,6 +44,13 @@ func ringBytes(n uint64) uint64 {
 func (s *server) pumpRing(ctx context.Context, id uint64, l link.Link, size int) error {
 	if x, ok := l.(transports.Socket); ok {
 		return s.relayRing(ctx, id, x, size)
+	}
+	if x, ok := l.(*fabric.Link); ok {
+		c, cache, err := x.Detach()
+		if err != nil {
+			return err
+		}
+		return s.relay(ctx, id, fabric.New(c, cache), size)
 	}
 	far, err := connOf(l)
 	if err != nil {
@@ -80,6 +88,20 @@ func (s *server) relay(ctx context.Context, id uint64, far conn.Direct, size int
 		return err
 	}
 	return s.attach(ctx, id, p, far, &handover.Record{Mode: handover.ModeRing, Side: 1, FDs: []int{region, sock}})
+}
+
+// pumpRDMA opens the data plane "rdma": the node gets the proc's side of a control region, and this
+// process passes messages on between it and the connection.
+func (s *server) pumpRDMA(ctx context.Context, id uint64, l link.Link) error {
+	c, cache, err := l.(*fabric.Link).Detach()
+	if err != nil {
+		return err
+	}
+	p, fds, err := fabric.NewPump(c, cache)
+	if err != nil {
+		return err
+	}
+	return s.attach(ctx, id, p, c, &handover.Record{Mode: handover.ModeRDMA, FDs: fds[:]})
 }
 
 // pumpSocket opens the data plane "stream", in the same way over a socket pair.

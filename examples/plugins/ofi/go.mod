@@ -2,7 +2,7 @@ module example.com/impi-transport-ofi
 
 go 1.26.0
 
-require github.com/openimpi/impi/plugins/sdk v1.1.0
+require github.com/openimpi/impi/plugins/sdk v1.2.0
 
 require (
 	github.com/fatih/color v1.13.0 // indirect

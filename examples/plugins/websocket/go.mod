@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/coder/websocket v1.8.15
-	github.com/openimpi/impi/plugins/sdk v1.1.0
+	github.com/openimpi/impi/plugins/sdk v1.2.0
 )
 
 require (

@@ -14,6 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/machine"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/rdma"
 	"github.com/openimpi/impi/plugins/sdk/support/relay"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
@@ -103,6 +104,8 @@ func openLink(m wireup.Message, fds []int) (link.Link, error) {
 		return OpenRing(fds[0], fds[1], m.Side)
 	case plane == transports.PlaneRing && len(fds) == 2:
 		return relay.NewRing(fds[0], fds[1], m.Side, m.Transport)
+	case plane == transports.PlaneRDMA && len(fds) == 3:
+		return relay.NewRDMA(fds[0], fds[1], fds[2], m.Transport, &lent)
 	case (plane == transports.PlaneStream || plane == transports.PlaneGRPC) && len(fds) == 2:
 		return relay.NewStream(fds[0], fds[1], plane, m.Transport)
 	case (plane == transports.PlaneFD || plane == "") && len(fds) == 1:
@@ -303,3 +306,29 @@ func refusal(m *wireup.Message) error {
 	}
 	return fmt.Errorf("%w: %s", ErrUnreachable, m.Reason)
 }
+
+// leastLent is the least number of bytes that AllocMem allocates so that they can be lent. Less is
+// copied faster than it is registered.
+const leastLent = 32 << 10
+
+// lent is the memory of this process that its links may lend to plugins. It outlives the
+// Process, since a program may free memory after MPI_Finalize.
+var lent rdma.Regions
+
+// AllocMem returns memory for MPI_Alloc_mem (MPI-4.1, 9.2) that links can lend, or nil if it has
+// to come from elsewhere: because no link of the job lends, it is too little, or there is none.
+func AllocMem(size int) []byte {
+	p, err := Current()
+	if err != nil || size < leastLent || !p.Job.Lend {
+		return nil
+	}
+	b, err := lent.Allocate(size)
+	if err != nil {
+		return nil // such as too many regions: other memory will do
+	}
+	return b
+}
+
+// FreeMem frees memory that AllocMem has returned, by the address of its first byte. It returns
+// false if that is not such memory.
+func FreeMem(base uintptr) bool { return lent.Free(base) == nil }

@@ -814,7 +814,7 @@ func (x *CapabilitiesRequest) GetCall() *Call {
 
 type CapabilitiesResponse struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
-	DataPlanes []string               `protobuf:"bytes,1,rep,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"` // best first: "fd", "peer-shm", "ring", "stream", "grpc"
+	DataPlanes []string               `protobuf:"bytes,1,rep,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"` // best first: "fd", "peer-shm", "rdma", "ring", "stream", "grpc"
 	Features   []string               `protobuf:"bytes,2,rep,name=features,proto3" json:"features,omitempty"`                       // unknown ones are ignored
 	Reach      string                 `protobuf:"bytes,3,opt,name=reach,proto3" json:"reach,omitempty"`                             // "machine" or "network"
 	// For the data planes with shared rings.

@@ -153,6 +153,7 @@ type DataPlane string
 const (
 	PlaneFD      DataPlane = "fd"       // a kernel socket, handed over
 	PlanePeerSHM DataPlane = "peer-shm" // rings shared by the two procs themselves
+	PlaneRDMA    DataPlane = "rdma"     // messages by a control region between proc and plugin, which reads remote memory
 	PlaneRing    DataPlane = "ring"     // rings between proc and plugin
 	PlaneStream  DataPlane = "stream"   // a socket pair; the plugin passes the bytes on
 	PlaneGRPC    DataPlane = "grpc"     // the control connection

@@ -37,12 +37,14 @@ const (
 type Mode uint16
 
 // The modes. ModeFD has one descriptor; ModePeerSHM and ModeRing have two, of the memory
-// and the socket; ModeStream has two, of the socket and a pipe.
+// and the socket; ModeStream has two, of the socket and a pipe; ModeRDMA has
+// three, of the memory, the socket and the region channel.
 const (
 	ModeFD      Mode = 1
 	ModePeerSHM Mode = 2
 	ModeRing    Mode = 3
 	ModeStream  Mode = 4
+	ModeRDMA    Mode = 5
 )
 
 // Record is one message on the descriptor channel.

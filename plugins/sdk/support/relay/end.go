@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/rdma"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
@@ -23,6 +24,19 @@ func (e ringEnd) detach() ([]int, int, error) {
 		return nil, 0, err
 	}
 	return []int{region, sock}, side, nil
+}
+
+type rdmaEnd struct{ *rdma.Link }
+
+func (e rdmaEnd) alive() bool { return e.Alive() }
+func (e rdmaEnd) whole() bool { return true } // a control region shows the end by itself
+
+func (e rdmaEnd) detach() ([]int, int, error) {
+	region, sock, channel, err := e.Detach()
+	if err != nil {
+		return nil, 0, err
+	}
+	return []int{region, sock, channel}, 0, nil
 }
 
 // streamEnd is a socket, and the pipe that shows how its stream has ended.

@@ -1,5 +1,5 @@
 // Package relay is the near side of a link whose bytes pass through another process, a
-// transport plugin: data planes "ring", "stream" and "grpc" (docs/plugin-protocol.md). It
+// transport plugin: data planes "rdma", "ring", "stream" and "grpc" (docs/plugin-protocol.md). It
 // distinguishes an end of stream that the peer has sent from the death of the plugin and
 // from a broken connection behind it.
 package relay
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/rdma"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
@@ -66,7 +67,30 @@ func NewStream(sock, tail int, plane transports.DataPlane, via string) (*Link, e
 	return newLink(e, plane, via), nil
 }
 
-// Plane returns "ring", "stream" or "grpc".
+// Lending is a Link by data plane "rdma", which can lend memory of the proc. Its Plane is "rdma".
+type Lending struct {
+	*Link
+	end *rdma.Link
+}
+
+// NewRDMA makes a link of the proc's side of a control region (package rdma); a plugin of the
+// transport via has the other one. It owns the descriptors, even after an error. regions is memory
+// that may be lent; nil: none.
+func NewRDMA(region, sock, channel int, via string, regions *rdma.Regions) (*Lending, error) {
+	l, err := rdma.New(region, sock, channel, regions)
+	if err != nil {
+		return nil, fmt.Errorf("plugin of transport %s: %w", via, err)
+	}
+	return &Lending{newLink(rdmaEnd{l}, transports.PlaneRDMA, via), l}, nil
+}
+
+// Lend implements link.Lender.
+func (l *Lending) Lend(batch [][]byte) (int, error) {
+	n, err := l.end.Lend(batch)
+	return n, l.explain(err)
+}
+
+// Plane returns "rdma", "ring", "stream" or "grpc".
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 
 // Detach gives up the link and returns what another process needs to continue it: the
@@ -151,7 +175,7 @@ func (l *Link) explain(err error) error {
 		return err
 	case l.end.Load() == nil:
 		return link.ErrClosed
-	case errors.Is(err, ring.ErrRegion):
+	case errors.Is(err, ring.ErrRegion), errors.Is(err, rdma.ErrRules):
 		return fmt.Errorf("%w: the plugin of transport %s has broken the rules of data plane %s: %w", link.ErrBroken, l.via, l.plane, err)
 	}
 	return fmt.Errorf("%w: the plugin of transport %s, which passes its bytes on (data plane %s), has died or has lost the connection", link.ErrBroken, l.via, l.plane)

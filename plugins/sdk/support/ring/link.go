@@ -68,20 +68,28 @@ func adopt(file, sock, side int) (*Link, error) {
 	if side != 0 && side != 1 {
 		return nil, fmt.Errorf("%w: it has no side %d", ErrRegion, side)
 	}
-	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
-	if err != nil || kind != unix.SOCK_STREAM {
-		return nil, fmt.Errorf("%w: the descriptor that comes with it is no stream socket (type %d): %w", ErrRegion, kind, err)
+	if err := prepareSocket(sock); err != nil {
+		return nil, err
 	}
-	if err := unix.SetNonblock(sock, true); err != nil {
-		return nil, fmt.Errorf("%w: its socket: %w", ErrRegion, err)
-	}
-	unix.CloseOnExec(sock)
-	_ = unix.SetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_SNDBUF, sockBuffer) // with a larger one a sleeping writer needs more calls to fill it
 	r, err := open(file)
 	if err != nil {
 		return nil, err
 	}
 	return newLink(r, file, sock, side), nil
+}
+
+// prepareSocket checks and sets up the socket of a region.
+func prepareSocket(sock int) error {
+	kind, err := unix.GetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_STREAM {
+		return fmt.Errorf("%w: the descriptor that comes with it is no stream socket (type %d): %w", ErrRegion, kind, err)
+	}
+	if err := unix.SetNonblock(sock, true); err != nil {
+		return fmt.Errorf("%w: its socket: %w", ErrRegion, err)
+	}
+	unix.CloseOnExec(sock)
+	_ = unix.SetsockoptInt(sock, unix.SOL_SOCKET, unix.SO_SNDBUF, sockBuffer) // with a larger one a sleeping writer needs more calls to fill it
+	return nil
 }
 
 // Detach gives up the link and returns what another process needs to continue it: the

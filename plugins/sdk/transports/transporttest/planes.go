@@ -9,6 +9,7 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/fabric"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -58,10 +59,12 @@ func planesOf(l link.Link) (what string, planes []transports.DataPlane) {
 	case transports.Piped:
 		return "a connection inside the process (transports.Piped)",
 			[]transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
+	case *fabric.Link:
+		return "a connection that reads remote memory (fabric.Link)", fabric.Planes()
 	case transports.Relayed:
 		return "a link whose bytes a plugin passes on", []transports.DataPlane{x.Plane()}
 	}
-	return fmt.Sprintf("a %T, which has the Detach of neither transports.Socket nor Memory nor Piped", l), nil
+	return fmt.Sprintf("a %T, which has the Detach of neither transports.Socket nor Memory nor Piped, and is no fabric.Link", l), nil
 }
 
 func list(planes []transports.DataPlane) string {

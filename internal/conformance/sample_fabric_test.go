@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/openimpi/impi/plugins/sdk/transports"
+	"github.com/openimpi/impi/plugins/sdk/transports/fabric"
+	"github.com/openimpi/impi/plugins/sdk/transports/fabric/fabrictest"
+	"github.com/openimpi/impi/plugins/sdk/transports/transporttest"
+)
+
+// fabricFault begins the names of faults of a plugin whose links are by data plane "rdma".
+const fabricFault = "fabric: "
+
+// faultyFabric is that plugin. It has the name of the others.
+func faultyFabric(fault string) transports.Transport {
+	t, err := fabrictest.New()
+	if err != nil {
+		panic(err)
+	}
+	t.Wrap = func(c fabric.Conn) fabric.Conn { return &faultyConn{Conn: c, fault: fault} }
+	return namedTCP{t}
+}
+
+type namedTCP struct{ *fabrictest.Transport }
+
+func (namedTCP) Info() transports.Info {
+	return transports.Info{Name: "tcp", Version: "1.0.0", Vendor: "openimpi"}
+}
+
+// faultyConn is a connection with a fault.
+type faultyConn struct {
+	fabric.Conn
+	fault string
+	early []fabric.Completion
+	first *fabric.Request
+}
+
+func (c *faultyConn) Read(r fabric.Request) (bool, error) {
+	switch c.fault {
+	case "reads short":
+		r.Into = r.Into[:len(r.Into)-1]
+	case "reads elsewhere":
+		r.From -= min(r.From, 1)
+	case "writes beside":
+		*(*byte)(unsafe.Add(unsafe.Pointer(&r.Into[0]), -1)) = 1
+	case "completes early":
+		c.early = append(c.early, fabric.Completion{Op: r.Op})
+		return true, nil
+	case "reads the first again":
+		if c.first == nil {
+			first := r
+			first.Key = append([]byte(nil), r.Key...)
+			c.first = &first
+		} else if len(r.Into) == len(c.first.Into) {
+			r.Key, r.From = c.first.Key, c.first.From
+		}
+	}
+	return c.Conn.Read(r)
+}
+
+func (c *faultyConn) Completed(done []fabric.Completion) int {
+	if n := copy(done, c.early); n > 0 {
+		c.early = c.early[n:]
+		return n
+	}
+	n := c.Conn.Completed(done)
+	if c.fault == "completes twice" && n > 0 && n < len(done) {
+		done[n] = done[0]
+		n++
+	}
+	return n
+}
+
+func TestFabricFaultsAreFound(t *testing.T) {
+	for _, c := range []struct{ fault, id, words string }{
+		{"reads short", "P-RDMA-01", "is 0x"},
+		{"reads elsewhere", "P-RDMA-01", "is 0x"},
+		{"completes early", "P-RDMA-01", "is 0x"},
+		{"completes twice", "P-RDMA-01", "link is broken"},
+		{"reads the first again", "P-RDMA-02", ""},
+		{"reads the first again", "P-RDMA-03", "from region"},
+		{"writes beside", "P-RDMA-01", "beside it was written"},
+	} {
+		t.Run(c.fault+" "+c.id, func(t *testing.T) {
+			r := judged(t, fabricFault+c.fault, c.id, transports.PlaneRDMA)
+			if r.Verdict != transporttest.Fail || r.Failed != 1 {
+				t.Fatalf("not found: %+v", r.Results)
+			}
+			if x := r.Results[0]; !strings.HasPrefix(x.Reason, c.id+": ") || !strings.Contains(x.Reason, c.words) || x.Remedy == "" {
+				t.Errorf("the reason is %q, the remedy %q", x.Reason, x.Remedy)
+			}
+		})
+	}
+	sound := judged(t, fabricFault, "P-RDMA", transports.PlaneRDMA)
+	if sound.Verdict != transporttest.Pass || sound.Passed != len(rdmaCases) {
+		t.Errorf("the sound plugin: %+v", sound.Results)
+	}
+}

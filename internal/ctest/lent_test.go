@@ -1,0 +1,72 @@
+package ctest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/openimpi/impi/internal/skips"
+	"github.com/openimpi/impi/internal/vendors"
+)
+
+// lentJob has two procs whose link is by data plane "rdma".
+const lentJob = `job { embedded_server {} }
+program { command = [%q]  prefix_output = false }
+route "*" {
+  prefer = ["pretend"]
+  direct = true
+}
+site "alpha" {
+  client = 0
+  host { address = "127.0.0.2"  procs = 1 }
+  transport "pretend" { plugin = %[2]q }
+}
+site "beta" {
+  client = 1
+  host { address = "127.0.0.3"  procs = 1 }
+  transport "pretend" { plugin = %[2]q }
+}
+`
+
+// TestLentMemory: memory of MPI_Alloc_mem is registered once for each region, and used for each
+// long message that is sent from there and received there.
+func TestLentMemory(t *testing.T) {
+	k := kit(t)
+	g, err := vendors.Find("pretend")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := g.Build("../..")
+	if missing, ok := errors.AsType[*vendors.MissingError](err); ok {
+		skips.NotRun(t, missing.What, missing.Remedy)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "job.hcl")
+	if err := os.WriteFile(file, fmt.Appendf(nil, lentJob, compiled(t, k, "lent.c"), plugin), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, status := run(t, []string{k.Command("impi-node"), "-config", file, "-log-level", "debug"})
+	if status != 0 || !strings.Contains(out, "transport=pretend data_plane=rdma") {
+		t.Fatalf("status %d:\n%s", status, out)
+	}
+	// Each proc: 6 rounds, two regions, and the slots for reading; in each round two sizes that are
+	// lent, which leave twice from lent memory and come to it twice.
+	counts := regexp.MustCompile(`registrations=(\d+) used_again=(\d+)`).FindAllStringSubmatch(out, -1)
+	if len(counts) != 2 {
+		t.Fatalf("%d plugins have counted:\n%s", len(counts), out)
+	}
+	for _, c := range counts {
+		made, _ := strconv.Atoi(c[1])
+		again, _ := strconv.Atoi(c[2])
+		if made < 12 || made > 13 || again < 6*2*4-12 {
+			t.Errorf("%d registrations were made and used %d times again", made, again)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package fabric
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/openimpi/impi/plugins/sdk/support/polling"
+	"github.com/openimpi/impi/plugins/sdk/support/rdma"
+	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+)
+
+// linger is how long a pump whose proc has gone waits for the peer to take something.
+const linger = 10 * time.Second
+
+// lookEvery is how many looks that find nothing come before the socket is read to find out whether
+// the proc is alive.
+const lookEvery = 1 << 10
+
+// NewPump makes the plugin's side of data plane "rdma" for a connection, which it owns, even after
+// an error. fds are the descriptors of the proc's side, which the caller owns: of the control
+// region, the socket and the region channel.
+func NewPump(c Conn, cache *Cache) (p *conn.Pump, fds [3]int, err error) {
+	port, fds, err := rdma.NewPort(shapeFor(c.Limits()))
+	if err != nil {
+		c.Break()
+		return nil, fds, err
+	}
+	l := &loop{port: port, conn: c}
+	if l.pump, err = newPump(port, c, cache); err == nil {
+		err = l.openSet()
+	}
+	if err != nil {
+		c.Break()
+		port.Close()
+		for _, fd := range fds {
+			_ = unix.Close(fd)
+		}
+		return nil, fds, err
+	}
+	return conn.NewLoop(loopNear{l}, loopFar{c}, l.run), fds, nil
+}
+
+// loop runs a pump: it polls as long as something comes now and then, and then sleeps in Go's
+// network poller.
+type loop struct {
+	pump *pump
+	port *rdma.Port
+	conn Conn
+
+	set   *os.File // an epoll set, with both descriptors while the loop sleeps
+	raw   syscall.RawConn
+	fd    int // of set
+	slept bool
+	err   error
+	event unix.EpollEvent
+}
+
+func (l *loop) openSet() error {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err == nil {
+		if err = unix.SetNonblock(fd, true); err != nil {
+			_ = unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("a set of descriptors to wait for: %w", err)
+	}
+	l.fd, l.set = fd, os.NewFile(uintptr(fd), "fabric")
+	if l.raw, err = l.set.SyscallConn(); err == nil {
+		err = l.set.SetReadDeadline(time.Time{}) // fails if package os could not put the set into the poller
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for a set of descriptors: %w", err), l.set.Close())
+	}
+	return nil
+}
+
+// run passes messages on until the proc has gone and has nothing left to be passed on.
+func (l *loop) run() (err error) {
+	defer func() {
+		if err != nil {
+			l.conn.Break() // so that no read is under way when its memory is unmapped
+		}
+		l.pump.release()
+	}()
+	spin, err := polling.NewSpinner("auto")
+	if err != nil {
+		return err
+	}
+	var patience time.Time // when the peer has had enough time
+	for i := 0; ; i++ {
+		var moved bool
+		moved, err = l.pump.step()
+		if err != nil {
+			return err
+		}
+		if moved {
+			i, patience = -1, time.Time{}
+			continue
+		}
+		if i == 0 {
+			spin.Begin()
+		}
+		if i%lookEvery == lookEvery-1 {
+			if err = l.port.Look(); err != nil {
+				return err
+			}
+		}
+		if !spin.Over(i) && !l.port.Left() {
+			continue
+		}
+		i = -1
+		if done, err := l.pump.finished(); done || err != nil {
+			return err
+		}
+		if l.port.Left() {
+			if patience.IsZero() {
+				patience = time.Now().Add(linger)
+			}
+			_ = l.set.SetReadDeadline(patience) // fails if it is closed, which sleep finds
+		}
+		if err := l.sleep(); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *loop) sleep() error {
+	l.slept, l.err = false, nil
+	err := l.raw.Read(l.fallAsleep)
+	_ = l.raw.Control(l.disarm) // fails if the set is closed
+	return errors.Join(l.err, err)
+}
+
+// fallAsleep is called by the poller, first after it has forgotten earlier events, so that none is
+// missed, and again after each event. It reports whether the sleep is over.
+func (l *loop) fallAsleep(uintptr) bool {
+	if l.slept {
+		return true
+	}
+	var ready bool
+	ready, l.err = l.arm()
+	l.slept = !ready && l.err == nil
+	return !l.slept
+}
+
+func (l *loop) arm() (ready bool, err error) {
+	l.event.Events = unix.EPOLLIN
+	if !l.port.Left() { // whose socket's end would end each sleep
+		err = unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, l.port.Handle(), &l.event)
+	}
+	if err == nil && !l.pump.connEnded {
+		err = unix.EpollCtl(l.fd, unix.EPOLL_CTL_ADD, l.conn.Handle(), &l.event)
+	}
+	if err != nil {
+		return false, fmt.Errorf("wait for a link: %w", err)
+	}
+	ready, err = l.port.Arm()
+	return ready || !l.pump.connEnded && l.conn.Arm(), err
+}
+
+// disarm takes both out of the set. A call fails if its descriptor is not in there.
+func (l *loop) disarm(uintptr) {
+	_ = unix.EpollCtl(l.fd, unix.EPOLL_CTL_DEL, l.port.Handle(), nil)
+	_ = unix.EpollCtl(l.fd, unix.EPOLL_CTL_DEL, l.conn.Handle(), nil)
+}
+
+type loopNear struct{ l *loop }
+
+func (n loopNear) Alive() bool { return n.l.port.Alive() }
+
+func (n loopNear) Break() {
+	n.l.port.Close()
+	_ = n.l.set.Close() // wakes the loop
+}
+
+func (n loopNear) Close() error {
+	n.Break()
+	return nil
+}
+
+type loopFar struct{ Conn }
+
+func (loopFar) CloseWrite() error { return nil } // the end is a message
