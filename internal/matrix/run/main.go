@@ -156,7 +156,7 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 	fmt.Fprintf(&b, "# The matrix\n\nLook here whether programs run by the transport, data plane and mode that you mean to use, and what\n"+
 		"a fault does to them.\n\nMade by `make matrix` on %s: jobs of 2+2 procs on two sites of one machine,\n"+
 		"and of 6+6 procs on two sites of three machines each, which are network namespaces (\"2 x 3 machines\"),\n"+
-		"and of 2+2 procs on two sites of one such machine each (\"wide area\"), joined by "+matrix.WideArea+".\n"+
+		"and of 2+2 procs on two sites of one such machine each (\"wide area\"), joined by %s.\n"+
 		"%d cells ran and are ok, %d ended as they must (\"ends\"), %d failed, %d cannot be run for the reasons given.\n\n"+
 		"Faults are brought about while the program is in the middle of its work, with `resume = true` where they break links:\n"+
 		"plugins are killed; of links, TCP connections are reset, Unix sockets shut down, and QUIC's datagrams dropped until the links are given up.\n"+
@@ -165,7 +165,7 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 		"Of the six machines each has two procs. With direct links these have one of shared memory between them, and those to other\n"+
 		"machines are of the row's transport. The links of unix and shm cannot leave a machine: in their rows they are those within the\n"+
 		"machines, and between these is tcp by fd. They have no rows by agents there, as channels are between hosts, and each machine is one.\n\n",
-		provenance.Dates(dates), counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
+		provenance.Dates(dates), matrix.WideArea, counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
 	if quick {
 		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")
 	}
