@@ -117,9 +117,10 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 	find plugins/sdk -type f ! -path '*/testdata/*' ! -name '*_test.go' -exec cp --parents {} $(DESTDIR)$(PREFIX)/share/impi/sdk/ \;
 	cp examples/plugins/python/src/*.py $(DESTDIR)$(PREFIX)/share/impi/sdk/examples/plugins/python/src/
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
-	@if command -v $(firstword $(GO)) >/dev/null 2>&1; then set -x; $(SBOM) -output $(DESTDIR)$(PREFIX)/share/doc/impi/impi.cdx.json .; \
-	elif test -e out/impi.cdx.json; then set -x; cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; \
-	else echo "there is no Go: the list of modules is not installed; make sbom makes it, where there is"; fi
+	@mkdir -p out; if command -v $(firstword $(GO)) >/dev/null 2>&1 && $(SBOM) -output out/impi.cdx.json .; then :; \
+	elif test -e out/impi.cdx.json; then echo "the list of modules is that of an earlier make sbom"; \
+	else echo "the list of modules is not installed: make sbom makes it, where there is Go and a network"; fi; \
+	if test -e out/impi.cdx.json; then set -x; cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
 
 # Where make package puts packages, and what is in them.
 PACKAGES ?= out/packages

@@ -324,6 +324,13 @@ func (t Transport) HasRange() bool {
 	return slices.ContainsFunc(t.Settings, func(s Setting) bool { return s.Name == "port_range" && s.Value != "" })
 }
 
+// Bound returns the address that the transport listens at instead of its host's, which the built-in
+// ones have by bind; empty: its host's.
+func (t Transport) Bound() string {
+	at, _ := t.SettingMap()["bind"].(string)
+	return at
+}
+
 // Route describes how a site reaches another one.
 type Route struct {
 	Site           string         // the other site's name, or "*"

@@ -60,7 +60,7 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 	}
 	at.IPChannel = true
 	if h.Channel, err = s.open(ctx, s.Routes.Channels, s.Routes.Channels.Transport, at); err != nil {
-		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, portError(ctx, err, h.Config))
+		return fmt.Errorf("site %s, host %v: %w", s.Routes.Site.Name, h.Config.Address, s.portError(ctx, err, h.Config))
 	}
 	at.IPChannel = false
 	for _, t := range s.Routes.Transports {
@@ -86,13 +86,14 @@ func (s *Site) listen(ctx context.Context, h *Host) (err error) {
 // open opens a listener, in the ports of the job file unless the transport has settings for that.
 func (s *Site) open(ctx context.Context, t *routes.Transport, through transports.Transport, at transports.ListenSpec) (l transports.Listener, err error) {
 	in := s.Routes.Site.Ports
-	if of, _ := s.Routes.Site.Transport(t.Name); t.Machine() || of.HasRange() {
+	of, _ := s.Routes.Site.Transport(t.Name)
+	if t.Machine() || of.HasRange() {
 		in = config.Ports{}
 	}
 	err = listen.First(in, uint16(at.Port), func(port uint16) (bool, error) {
 		at.Port = int(port)
 		l, err = through.Listen(ctx, at)
-		return inUse(ctx, err, at.Host, port), err
+		return inUse(ctx, err, port, at.Host, of.Bound()), err
 	})
 	return l, err
 }
@@ -144,8 +145,9 @@ func (s *Site) Close() {
 var ErrPortTaken = errors.New("the port is taken")
 
 // portError adds to an error about a port of the file whether the port is taken.
-func portError(ctx context.Context, err error, h config.Host) error {
-	if h.Port != 0 && inUse(ctx, err, h.Address.String(), h.Port) {
+func (s *Site) portError(ctx context.Context, err error, h config.Host) error {
+	of, _ := s.Routes.Site.Transport(s.Routes.Channels.Name)
+	if h.Port != 0 && inUse(ctx, err, h.Port, h.Address.String(), of.Bound()) {
 		return &portTaken{err}
 	}
 	return err
@@ -153,8 +155,9 @@ func portError(ctx context.Context, err error, h config.Host) error {
 
 // inUse reports whether err of a transport's Listen means that something else has the port, which is
 // all that another port helps against. A plugin says no more than that the system has refused it, for
-// whatever reason, so that the port is tried then.
-func inUse(ctx context.Context, err error, host string, port uint16) bool {
+// whatever reason, so that the port is tried then, at each of the addresses that the transport may
+// listen at.
+func inUse(ctx context.Context, err error, port uint16, at ...string) bool {
 	failed, ok := errors.AsType[*transports.Error](err)
 	switch {
 	case !ok || failed.Code != transports.CodeResource:
@@ -162,11 +165,15 @@ func inUse(ctx context.Context, err error, host string, port uint16) bool {
 	case failed.Cause != nil:
 		return errors.Is(failed.Cause, syscall.EADDRINUSE)
 	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	at := netip.AddrPortFrom(ip, port)
+	return slices.ContainsFunc(at, func(a string) bool {
+		ip, err := netip.ParseAddr(a)
+		return err == nil && taken(ctx, netip.AddrPortFrom(ip, port))
+	})
+}
+
+// taken reports whether something has a port, by TCP or by UDP. At an address that this machine does
+// not have, as behind a translation of addresses, it is the port at any address that counts.
+func taken(ctx context.Context, at netip.AddrPort) bool {
 	ln, tcp := listen.At(ctx, net.ListenConfig{}, at)
 	if tcp == nil {
 		_ = ln.Close()
@@ -175,7 +182,15 @@ func inUse(ctx context.Context, err error, host string, port uint16) bool {
 	if udp == nil {
 		_ = datagrams.Close()
 	}
-	return errors.Is(tcp, syscall.EADDRINUSE) || errors.Is(udp, syscall.EADDRINUSE)
+	switch {
+	case errors.Is(tcp, syscall.EADDRINUSE) || errors.Is(udp, syscall.EADDRINUSE):
+		return true
+	case !errors.Is(tcp, syscall.EADDRNOTAVAIL) || at.Addr().IsUnspecified():
+		return false
+	case at.Addr().Is4():
+		return taken(ctx, netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port()))
+	}
+	return taken(ctx, netip.AddrPortFrom(netip.IPv6Unspecified(), at.Port()))
 }
 
 // portTaken has the plugin's text, and wraps ErrPortTaken.

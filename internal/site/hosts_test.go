@@ -32,12 +32,12 @@ func (r *refusing) Listen(_ context.Context, at transports.ListenSpec) (transpor
 	return nil, r.fail(at.Port)
 }
 
-// taken returns ports of a loopback address that this test has, by TCP or by UDP, one after the
+// hold returns ports of a loopback address that this test has, by TCP or by UDP, one after the
 // other; the one after them is free.
-func taken(t *testing.T, host string, udp bool) (first uint16) {
+func hold(t *testing.T, host string, udp bool) (first uint16) {
 	t.Helper()
 	at := netip.MustParseAddr(host)
-	hold := func(port uint16) error {
+	one := func(port uint16) error {
 		if udp {
 			c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, port)))
 			if err == nil {
@@ -52,12 +52,27 @@ func taken(t *testing.T, host string, udp bool) (first uint16) {
 		return err
 	}
 	for first = 24000; first < 30000; first += 3 {
-		if hold(first) == nil && hold(first+1) == nil {
+		if one(first) == nil && one(first+1) == nil && free(first+2) {
 			return first
 		}
 	}
 	t.Fatal("no port is free")
 	return 0
+}
+
+// free reports whether nobody has a port, by TCP or by UDP, at any address.
+func free(port uint16) bool {
+	any4 := netip.AddrPortFrom(netip.IPv4Unspecified(), port)
+	c, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(any4))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	ln, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(any4))
+	if err != nil {
+		return false
+	}
+	return ln.Close() == nil
 }
 
 // TestOnlyPortsInUseAreSkipped: of a range the next port is tried if the one before is in use, and for
@@ -89,7 +104,7 @@ func TestOnlyPortsInUseAreSkipped(t *testing.T) {
 		"no address for a machine": {caused(syscall.EADDRNOTAVAIL), false, 1, false, "does not have the address"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			first := taken(t, host, c.udp)
+			first := hold(t, host, c.udp)
 			r := &refusing{fail: c.fail}
 			s := &Site{Routes: &routes.Table{Site: &config.Site{Ports: config.Ports{First: first, Last: first + 2}}}}
 			_, err := s.open(t.Context(), &routes.Transport{Transport: r, Name: "x"}, r, transports.ListenSpec{Host: host})
@@ -104,24 +119,29 @@ func TestOnlyPortsInUseAreSkipped(t *testing.T) {
 // not if the system refuses it for another reason.
 func TestPortOfTheFile(t *testing.T) {
 	const host = "127.4.5.7"
-	port := taken(t, host, false)
+	port := hold(t, host, false)
 	mute := &transports.Error{Code: transports.CodeResource, Reason: "refused"}
 	for name, c := range map[string]struct {
 		err   error
 		host  string
+		bind  string
 		port  uint16
 		taken bool
 	}{
-		"in use":                  {socket.Failure("tcp", "listen", host, syscall.EADDRINUSE), host, port, true},
-		"not permitted":           {socket.Failure("tcp", "listen", host, syscall.EACCES), host, port, false},
-		"too many descriptors":    {socket.Failure("tcp", "listen", host, syscall.EMFILE), host, port, false},
-		"a plugin":                {mute, host, port, true},
-		"a plugin, a free port":   {mute, host, port + 2, false},
-		"a plugin, other address": {mute, "127.4.5.8", port, false},
-		"any port":                {mute, host, 0, false},
-		"another code":            {&transports.Error{Code: transports.CodeAddress}, host, port, false},
+		"in use":                  {socket.Failure("tcp", "listen", host, syscall.EADDRINUSE), host, "", port, true},
+		"not permitted":           {socket.Failure("tcp", "listen", host, syscall.EACCES), host, "", port, false},
+		"too many descriptors":    {socket.Failure("tcp", "listen", host, syscall.EMFILE), host, "", port, false},
+		"a plugin":                {mute, host, "", port, true},
+		"a plugin, a free port":   {mute, host, "", port + 2, false},
+		"a plugin, other address": {mute, "127.4.5.8", "", port, false},
+		"a plugin, bound":         {mute, "127.4.5.8", host, port, true},
+		"a plugin, far address":   {mute, "203.0.113.9", "", port, true}, // one of a translation
+		"a plugin, far, free":     {mute, "203.0.113.9", "", port + 2, false},
+		"any port":                {mute, host, "", 0, false},
+		"another code":            {&transports.Error{Code: transports.CodeAddress}, host, "", port, false},
 	} {
-		err := portError(t.Context(), c.err, config.Host{Address: netip.MustParseAddr(c.host), Port: c.port})
+		of := &Site{Routes: &routes.Table{Site: &config.Site{Transports: []config.Transport{{Name: "tcp", Settings: []config.Setting{{Name: "bind", Value: c.bind}}}}}, Channels: &routes.Transport{Name: "tcp"}}}
+		err := of.portError(t.Context(), c.err, config.Host{Address: netip.MustParseAddr(c.host), Port: c.port})
 		if errors.Is(err, ErrPortTaken) != c.taken || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", name, err)
 		}

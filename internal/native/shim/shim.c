@@ -203,7 +203,8 @@ static int init(int threads, int *provided, int *rank, int *size)
  * the procs of a job if one of them ends without having told. A program in Go ends without the
  * handlers of C, so finalize runs those of that MPI's library. They are those that are registered
  * with its handle, which is seen here: RTLD_DEEPBIND has the library find this function first. */
-static void *library;
+enum { HANDLES = 4 };
+static void *handles[HANDLES];
 
 int __cxa_atexit(void (*f)(void *), void *arg, void *handle)
 {
@@ -211,7 +212,11 @@ int __cxa_atexit(void (*f)(void *), void *arg, void *handle)
 	int (*next)(void (*)(void *), void *, void *);
 	*(void **)&next = dlsym(RTLD_NEXT, "__cxa_atexit");
 	if (handle && dladdr(*(void **)&f, &here) && dladdr((void *)(uintptr_t)MPI_Finalize, &mpi) && here.dli_fbase == mpi.dli_fbase)
-		library = handle;
+		for (int i = 0; i < HANDLES; i++)
+			if (!handles[i] || handles[i] == handle) {
+				handles[i] = handle;
+				break;
+			}
 	return next ? next(f, arg, handle) : -1;
 }
 
@@ -219,8 +224,9 @@ void __cxa_finalize(void *handle);
 
 static void run_exit_handlers(void)
 {
-	if (library)
-		__cxa_finalize(library); /* each runs once, so exit does not run them again */
+	for (int i = HANDLES; i-- > 0;)
+		if (handles[i])
+			__cxa_finalize(handles[i]); /* each runs once, so exit does not run them again */
 }
 #else
 static void run_exit_handlers(void) {}
