@@ -20,7 +20,7 @@ var rdmaCases = []Case{
 	{ID: "P-RDMA-02", Name: "lent-anew", Kind: Correct, run: lentAnew,
 		Rule: "when the number of a region is lent in another generation, it is the new memory that is read and written"},
 	{ID: "P-RDMA-03", Name: "many-regions", Kind: Correct, run: manyRegions,
-		Rule: "a proc can lend many regions, and use them in any order: those whose registration was closed to make room for others are registered again"},
+		Rule: "a proc can lend many regions, and use them in any order; if less than 5 MiB may be registered, those whose registration was closed to make room for others are registered again"},
 	{ID: "P-RDMA-04", Name: "gone-with-loans", Kind: Robust, run: goneWithLoans,
 		Rule: "when a proc is gone whose lent memory the peer has not read, the peer's link breaks: what was not read is not delivered"},
 }

@@ -40,7 +40,7 @@ var remedies = map[string]string{
 	"P-LINK-02":  "have Close wait until what Write has taken was sent, with a limit of some seconds (for TCP: no SO_LINGER of 0)",
 	"P-RDMA-01":  "read exactly the length of the entry to exactly its offset in its region, and complete a read when its bytes are there and not when it was begun",
 	"P-RDMA-02":  "keep what is registered by number and generation, or by the file, and drop it when the region is lent no more",
-	"P-RDMA-03":  "register a region again when its registration was closed to make room, and read the region channel for a region that you do not know",
+	"P-RDMA-03":  "register a region again when its registration was closed to make room (judge with a setting by which less than 5 MiB may be registered, too), and read the region channel for a region that you do not know",
 	"P-RDMA-04":  "break the connection when the proc has closed its socket and the peer has not read all that was lent",
 	"P-LEAK-01":  "close connection, files and threads of a link on every path, also where one end closes first or a dial fails",
 	"P-LEAK-02":  "read from the connection only when its link has room: no queue without a limit between the two",

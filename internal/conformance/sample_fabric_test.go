@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"unsafe"
@@ -36,9 +37,15 @@ type faultyConn struct {
 	fault string
 	early []fabric.Completion
 	first *fabric.Request
+	keys  map[string]bool
 }
 
 func (c *faultyConn) Read(r fabric.Request) (bool, error) {
+	if c.first == nil {
+		first := r
+		first.Key = append([]byte(nil), r.Key...)
+		c.first, c.keys = &first, map[string]bool{}
+	}
 	switch c.fault {
 	case "reads short":
 		r.Into = r.Into[:len(r.Into)-1]
@@ -49,12 +56,12 @@ func (c *faultyConn) Read(r fabric.Request) (bool, error) {
 	case "completes early":
 		c.early = append(c.early, fabric.Completion{Op: r.Op})
 		return true, nil
+	case "knows few registrations": // as many as P-RDMA-03 makes if none is closed
+		if c.keys[string(r.Key)] = true; len(c.keys) > 80 {
+			r.Key, r.From = c.first.Key, c.first.From
+		}
 	case "reads the first again":
-		if c.first == nil {
-			first := r
-			first.Key = append([]byte(nil), r.Key...)
-			c.first = &first
-		} else if len(r.Into) == len(c.first.Into) {
+		if len(r.Into) == len(c.first.Into) {
 			r.Key, r.From = c.first.Key, c.first.From
 		}
 	}
@@ -97,5 +104,28 @@ func TestFabricFaultsAreFound(t *testing.T) {
 	sound := judged(t, fabricFault, "P-RDMA", transports.PlaneRDMA)
 	if sound.Verdict != transporttest.Pass || sound.Passed != len(rdmaCases) {
 		t.Errorf("the sound plugin: %+v", sound.Results)
+	}
+}
+
+// Registrations are closed to make room if the plugin may keep few, and not by its defaults.
+func TestManyRegionsWithLittleRoom(t *testing.T) {
+	for _, c := range []struct {
+		fault    string
+		settings map[string]any
+		want     transporttest.Verdict
+	}{
+		{"", map[string]any{"registered": 256.0 * 1024}, transporttest.Pass},
+		{"knows few registrations", nil, transporttest.Pass},
+		{"knows few registrations", map[string]any{"registered": 256.0 * 1024}, transporttest.Fail},
+	} {
+		s := subject(fabricFault + c.fault)
+		s.Settings = c.settings
+		r, err := Run(t.Context(), s, Options{Quick: true, Run: regexp.MustCompile("P-RDMA-03"), Planes: []transports.DataPlane{transports.PlaneRDMA}, patience: hasty})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict != c.want {
+			t.Errorf("fault %q, settings %v: %+v", c.fault, c.settings, r.Results)
+		}
 	}
 }

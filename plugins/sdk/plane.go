@@ -17,15 +17,14 @@ import (
 // relayed are the data planes in which this process passes the bytes on.
 var relayed = []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC}
 
-// Extended returns the data planes of a link whose transport declares some: a socket or a
-// connection can also be relayed.
+// Extended returns the data planes of the links of a transport that declares some: a socket or a
+// connection can also be relayed. A link of package fabric can only be opened by rdma and ring, so
+// these two alone add nothing.
 func Extended(declared []transports.DataPlane) []transports.DataPlane {
 	planes := slices.Clone(declared)
-	if slices.Contains(declared, transports.PlaneRDMA) {
-		return planes // a fabric's
-	}
+	hasFabric := slices.Contains(declared, transports.PlaneRDMA)
 	if slices.ContainsFunc(declared, func(p transports.DataPlane) bool {
-		return p == transports.PlaneFD || slices.Contains(relayed, p)
+		return p == transports.PlaneFD || slices.Contains(relayed, p) && !(hasFabric && p == transports.PlaneRing)
 	}) {
 		for _, p := range relayed {
 			if !slices.Contains(planes, p) {

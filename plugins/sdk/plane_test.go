@@ -306,6 +306,7 @@ func TestExtended(t *testing.T) {
 	for _, c := range [][2]string{
 		{"fd", "fd ring stream grpc"}, {"peer-shm", "peer-shm"}, {"stream", "stream ring grpc"},
 		{"ring fd", "ring fd stream grpc"}, {"", ""}, {"peer-shm fd", "peer-shm fd ring stream grpc"},
+		{"rdma ring", "rdma ring"}, {"rdma", "rdma"}, {"fd rdma", "fd rdma ring stream grpc"}, {"rdma ring stream", "rdma ring stream grpc"},
 	} {
 		var in []transports.DataPlane
 		for _, w := range strings.Fields(c[0]) {

@@ -150,7 +150,7 @@ func receiveRegion(sock int) (l Lent, what found, err error) {
 		return l, nothing, nil
 	case errors.Is(err, unix.EINTR):
 		return l, aBell, nil // once more
-	case errors.Is(err, unix.ECONNRESET), err == nil && n == 0:
+	case errors.Is(err, unix.ECONNRESET), err == nil && n == 0 && oobn == 0:
 		return l, theEnd, nil
 	case err != nil:
 		return l, nothing, fmt.Errorf("region channel: %w", err)

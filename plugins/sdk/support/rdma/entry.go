@@ -54,11 +54,10 @@ type producer struct {
 func (p *producer) put(e Entry) error {
 	size := uint64(len(p.entries))
 	if p.head-p.tail == size {
-		tail := p.b.tail.Load()
-		if p.head-tail > size || tail-p.tail > size {
-			return fmt.Errorf("%w: the other side says that it has read %d entries of %d, and %d before", ErrRegion, tail, p.head, p.tail)
-		}
-		if p.tail = tail; p.head-tail == size {
+		switch n, err := p.vacant(); {
+		case err != nil:
+			return err
+		case n == 0:
 			return fmt.Errorf("%w: the other side has left %d entries unread, which is more than can be of use", ErrRegion, size)
 		}
 	}
@@ -66,6 +65,17 @@ func (p *producer) put(e Entry) error {
 	p.head++
 	p.b.head.Swap(p.head)
 	return nil
+}
+
+// vacant returns for how many entries there is room.
+func (p *producer) vacant() (int, error) {
+	size := uint64(len(p.entries))
+	tail := p.b.tail.Load()
+	if p.head-tail > size || tail-p.tail > size {
+		return 0, fmt.Errorf("%w: the other side says that it has read %d entries of %d, and %d before", ErrRegion, tail, p.head, p.tail)
+	}
+	p.tail = tail
+	return int(size - (p.head - tail)), nil
 }
 
 // consumer is the reading side of a ring of entries.

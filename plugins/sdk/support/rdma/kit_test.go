@@ -171,6 +171,39 @@ func TestLoanAndRead(t *testing.T) {
 	}
 }
 
+// A proc all of whose bytes are lent sleeps until a loan ends; one that needs a slot too, until there
+// is one.
+func TestSleepWithLoans(t *testing.T) {
+	var r Regions
+	l, p := sides(t, &r)
+	lent := lentMemory(t, &r, 64<<10)
+	armed := func(batch [][]byte) bool {
+		t.Helper()
+		if n, err := l.Lend(batch); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		return l.Arm(link.Writable)
+	}
+	if armed([][]byte{lent}) {
+		t.Fatal("it does not sleep although all is lent")
+	}
+	batch := [][]byte{lent, make([]byte, 5*small.SlotSize)}
+	if armed(batch) {
+		t.Fatal("it does not sleep although there is no slot")
+	}
+	complete(t, p, Entry{Kind: SlotSent})
+	if l.poll(); !l.Arm(link.Writable) {
+		t.Fatal("it sleeps although there is a slot")
+	}
+	if armed(batch) {
+		t.Fatal("it does not sleep although the slot is in use")
+	}
+	complete(t, p, Entry{Kind: LoanSent, Number: 1})
+	if l.poll(); !l.Arm(link.Writable) {
+		t.Fatal("it sleeps although the loan is over")
+	}
+}
+
 // A receiver that wants a message elsewhere than it has asked for gets it there.
 func TestReadAgain(t *testing.T) {
 	var r Regions
@@ -238,5 +271,53 @@ func TestFreedRegionsAreForgotten(t *testing.T) {
 	}
 	if b := next(t, p, SendLoan); b.Region != a.Region || b.Generation != a.Generation+1 {
 		t.Fatalf("%+v after %+v", b, a)
+	}
+}
+
+// However many regions are freed, there is room for all other submissions; what the plugin was not
+// told of at once it is told of later, also by a proc that only receives.
+func TestManyFreedRegions(t *testing.T) {
+	var r Regions
+	l, p := sides(t, &r)
+	const regions = 100
+	var memory [regions][]byte
+	for i := range memory {
+		memory[i] = lentMemory(t, &r, 32<<10)
+		if n, err := l.Lend(memory[i : i+1]); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		e := next(t, p, SendLoan)
+		mapped(t, p)
+		complete(t, p, Entry{Kind: LoanSent, Number: e.Number})
+		if n, err := l.Lend(memory[i : i+1]); n != 32<<10 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	for _, b := range memory {
+		if err := r.Free(base(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forgotten := 0
+	for range regions {
+		if _, err := l.Recv([][]byte{make([]byte, 1)}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := l.out.vacant(); n < 5*small.Slots+2 || err != nil {
+			t.Fatalf("room for %d submissions, %v", n, err)
+		}
+		for {
+			e, ok, err := p.Next()
+			if err != nil || ok && e.Kind != Forget {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			if !ok {
+				break
+			}
+			forgotten++
+		}
+	}
+	if forgotten != regions || len(l.lent) > 0 {
+		t.Fatalf("the plugin was told of %d of %d regions", forgotten, regions)
 	}
 }

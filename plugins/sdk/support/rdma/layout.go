@@ -22,7 +22,8 @@ const (
 	blockSize  = 1024
 	line       = 128
 	entrySize  = 64
-	perSlot    = 8 // entries of a ring for each slot, so that neither ring is ever full
+	perSlot    = 8 // entries of a ring for each slot
+	keptBack   = 6 // of these, those that are no Forgets: see Link.forget
 
 	atVersion  = 8
 	atOrder    = 12

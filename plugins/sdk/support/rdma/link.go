@@ -220,6 +220,7 @@ func (l *Link) atEnd() error {
 	if !l.dead {
 		l.dead = l.bell.Drain()
 	}
+	gone := l.out.b.gone.Load() != 0 // before a look at the ring, which has what came before that
 	switch {
 	case l.in.waits() && l.err == nil:
 		return nil // submitted before the end
@@ -227,7 +228,7 @@ func (l *Link) atEnd() error {
 		return l.err
 	case l.peerEnded && len(l.queue) == 0:
 		return io.EOF
-	case l.dead || l.out.b.gone.Load() != 0:
+	case l.dead || gone:
 		l.err = errGone
 		return l.err
 	}

@@ -49,13 +49,14 @@ func NewPort(s Shape) (p *Port, fds [3]int, err error) {
 		return nil, fds, errors.Join(fmt.Errorf("rdma: sockets: %w", err), unix.Close(file))
 	}
 	p = &Port{region: r, bell: ring.NewBell(bells[0]), files: files{channel: channels[0]}}
+	p.in = consumer{b: r.blocks[0], entries: r.rings[0]}
+	p.out = producer{b: r.blocks[1], entries: r.rings[1]}
 	if p.files.region, err = unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, 0); err != nil {
 		p.Close()
+		r.unmap()
 		_, _, _ = unix.Close(file), unix.Close(bells[1]), unix.Close(channels[1])
 		return nil, fds, fmt.Errorf("rdma: %w", err)
 	}
-	p.in = consumer{b: r.blocks[0], entries: r.rings[0]}
-	p.out = producer{b: r.blocks[1], entries: r.rings[1]}
 	runtime.AddCleanup(p, (*region).unmap, r)
 	return p, [3]int{file, bells[1], channels[1]}, nil
 }

@@ -45,6 +45,7 @@ type read struct {
 func (l *Link) Recv(batch [][]byte) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
 	if err := l.usable(); err != nil && (l.closed.Load() || len(l.queue) == 0) {
 		return 0, err
 	}

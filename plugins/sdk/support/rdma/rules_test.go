@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -120,6 +121,86 @@ func TestEnds(t *testing.T) {
 	}
 	if _, err := l.Send([][]byte{{1}}); !errors.Is(err, link.ErrBroken) {
 		t.Fatal(err)
+	}
+}
+
+// A send that fails because nothing would arrive any more leaves what has come.
+func TestLastMessageAfterSend(t *testing.T) {
+	l, p := sides(t, nil)
+	arrive(t, p, "last")
+	complete(t, p, Entry{Kind: PeerEnded})
+	p.Deaf()
+	if _, err := l.Send([][]byte{{1}}); !errors.Is(err, link.ErrBroken) {
+		t.Fatal(err)
+	}
+	if got, err := receive(l, 9); got != "last" || err != nil {
+		t.Fatal(got, err)
+	}
+	if _, err := receive(l, 9); err != io.EOF { //nolint:errorlint // a link reports it bare
+		t.Fatal(err)
+	}
+}
+
+// A proc that looks all the time gets the message that comes just before the end.
+func TestLastMessageWhileLooking(t *testing.T) {
+	for range 300 {
+		l, p := sides(t, nil)
+		go func() {
+			_ = p.Arrive(copy(p.ReceiveSlot(), "last"))
+			_ = p.Complete(Entry{Kind: PeerEnded})
+			p.Deaf()
+		}()
+		b := make([]byte, 9)
+		for n := 0; n == 0; {
+			var err error
+			l.idle = lookEvery // so that each receive looks for the end
+			if n, err = l.Recv([][]byte{b}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A process that has no descriptors left makes no side of a region, and keeps nothing of it.
+func TestNoDescriptorsLeft(t *testing.T) {
+	kept := func() (n int) {
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fds, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(maps), "/memfd:") + len(fds)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for n := range uint64(1000) {
+		before := kept()
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: limit.Max}); err != nil {
+			t.Fatal(err)
+		}
+		p, fds, err := NewPort(small)
+		if back := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); back != nil {
+			t.Fatal(back)
+		}
+		if err == nil {
+			p.Close()
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+			break
+		}
+		if failures++; kept() > before { // fewer: the garbage of other tests
+			t.Fatalf("after %q there are more open files and mappings than before", err)
+		}
+	}
+	if failures < 6 {
+		t.Fatalf("it has failed only %d times", failures)
 	}
 }
 

@@ -12,6 +12,7 @@ type sending struct {
 	loans              []loan // what put has not given back, oldest first
 	numbers            uint64 // of loans, so far
 	owing              int    // loans that the peer does not have
+	stalled            bool   // the last put had more, but no slot for it
 }
 
 // loan is some bytes that put was given. It is done when they belong to the caller again.
@@ -30,16 +31,16 @@ func (l *Link) Lend(batch [][]byte) (n int, err error) { return l.put(batch, tru
 func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget()
 	switch err := l.usable(); {
 	case err != nil:
 		return 0, err
 	case l.ended:
 		return 0, link.ErrClosed
 	case l.out.b.gone.Load() != 0:
-		l.fail(errGone)
-		return 0, l.err
+		return 0, errGone // and not l.err: there may be something to receive
 	}
-	if l.owing > 0 || !l.movable() {
+	if l.owing > 0 || !l.vacant() {
 		l.poll()
 	}
 	skip := 0 // bytes that are sent already
@@ -47,6 +48,7 @@ func (l *Link) put(batch [][]byte, lend bool) (n int, err error) {
 		skip += x.size
 	}
 	slot := filling{l: l}
+	l.stalled = false
 	for _, b := range batch {
 		k := min(skip, len(b))
 		skip -= k
@@ -71,9 +73,16 @@ func (l *Link) returned() (n int) {
 	return n
 }
 
-// movable reports whether there is a slot, or a loan was given back.
+// vacant reports whether there is a slot for sending.
+func (l *Link) vacant() bool { return l.sent-l.acknowledged < uint64(l.region.shape.Slots) }
+
+// movable reports whether a put that did nothing would do something now. If all that it was given
+// is lent, only the end of a loan lets it continue, and slots do not matter.
 func (l *Link) movable() bool {
-	return l.sent-l.acknowledged < uint64(l.region.shape.Slots) || len(l.loans) > 0 && l.loans[0].done
+	if len(l.loans) == 0 {
+		return l.vacant()
+	}
+	return l.loans[0].done || l.stalled && l.vacant()
 }
 
 // filling is a slot that is being filled.
@@ -94,7 +103,8 @@ func (f *filling) take(b []byte, lend bool) bool {
 			}
 		}
 		if f.buf == nil {
-			if l.sent-l.acknowledged == uint64(l.region.shape.Slots) {
+			if !l.vacant() {
+				l.stalled = true
 				return false
 			}
 			f.buf, f.used = l.region.slot(0, int(l.sent%uint64(l.region.shape.Slots))), 0
@@ -142,7 +152,6 @@ func (f *filling) lend(b []byte) int {
 
 // lendRegion lends the plugin a region, unless it has it, and reports whether it has.
 func (l *Link) lendRegion(x *lentRegion) bool {
-	l.forget()
 	if l.lent[x.number] == x.generation {
 		return true
 	}
@@ -164,19 +173,36 @@ func (l *Link) lendRegion(x *lentRegion) bool {
 	return true
 }
 
-// forget tells the plugin of regions that were freed.
+// forget tells the plugin of regions that were freed, as long as the ring has enough room for all
+// other submissions: for N slots these are at most 5N+2 (each slot and each loan once, a slot and a
+// message that are given back, a read for each slot and one into the receiver's memory, the end).
+// The next call continues.
 func (l *Link) forget() {
+	if l.regions == nil || l.err != nil {
+		return
+	}
 	freed := l.regions.freed.Load()
 	if freed == l.freed {
 		return
 	}
-	l.freed = freed
-	for number, generation := range l.lent {
-		if !l.regions.lives(number, generation) {
-			delete(l.lent, number)
-			l.submit(Entry{Kind: Forget, Region: number, Generation: generation})
-		}
+	room, err := l.out.vacant()
+	if err != nil {
+		l.fail(fmt.Errorf("%w: submissions: %w", ErrRules, err))
+		return
 	}
+	room -= keptBack * l.region.shape.Slots
+	for number, generation := range l.lent {
+		if l.regions.lives(number, generation) {
+			continue
+		}
+		if room <= 0 {
+			return
+		}
+		room--
+		delete(l.lent, number)
+		l.submit(Entry{Kind: Forget, Region: number, Generation: generation})
+	}
+	l.freed = freed
 }
 
 func (l *Link) slotSent(e *Entry) error {

@@ -94,14 +94,17 @@ func (l *Lending) Lend(batch [][]byte) (int, error) {
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 
 // Detach gives up the link and returns what another process needs to continue it: the
-// arguments of NewRing or NewStream. The caller owns the descriptors. No other call may be
-// in progress.
+// arguments of NewRing, NewStream or NewRDMA. The caller owns the descriptors. No other call may be
+// in progress. After an error the link is closed.
 func (l *Link) Detach() (fds []int, side int, err error) {
 	e := l.end.Swap(nil)
 	if e == nil {
 		return nil, 0, link.ErrClosed
 	}
-	return (*e).detach()
+	if fds, side, err = (*e).detach(); err != nil {
+		return nil, 0, errors.Join(err, (*e).Close())
+	}
+	return fds, side, nil
 }
 
 // Send takes as much as there is room for.

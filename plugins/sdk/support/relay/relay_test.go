@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
+	"github.com/openimpi/impi/plugins/sdk/support/rdma"
 	"github.com/openimpi/impi/plugins/sdk/support/relay"
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
@@ -245,4 +246,27 @@ func TestDetach(t *testing.T) {
 	unix.Close(sock)
 	unix.Close(tail)
 	broken(t, then, then.Recv)
+}
+
+// A link that cannot be given up, since a message was received in part, is closed.
+func TestDetachRefused(t *testing.T) {
+	p, fds, err := rdma.NewPort(rdma.DefaultShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	l, err := relay.NewRDMA(fds[0], fds[1], fds[2], "ib", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := p.Arrive(copy(p.ReceiveSlot(), "ab")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := l.Recv([][]byte{make([]byte, 1)}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	if _, _, err := l.Detach(); !errors.Is(err, rdma.ErrRules) || p.Alive() {
+		t.Fatalf("%v; the other side is alive: %v", err, p.Alive())
+	}
 }

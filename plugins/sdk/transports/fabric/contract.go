@@ -65,8 +65,11 @@ type Completion struct {
 // Domain is what registers memory for all connections of a transport. It may be called from several
 // goroutines.
 type Domain interface {
-	// Register makes memory usable for reads in both directions. It may fail because too much is
-	// registered.
+	// Register makes memory usable for reads in both directions. If it fails, because too much is
+	// registered, the Cache closes a registration that no message uses and calls it again. If none is
+	// left, the connection that needs the memory is broken. So there has to be room for all memory
+	// that messages use at a time: of each connection up to 8 that are sent and 9 that are received,
+	// and the control region.
 	Register(m Memory) (Registration, error)
 }
 

@@ -137,6 +137,49 @@ func TestStranger(t *testing.T) {
 	}
 }
 
+// A proc that lends the maximum may replace regions: the plugin reads what it lends before it reads
+// what it is to forget.
+func TestRegionsThatAreYetToBeForgotten(t *testing.T) {
+	for others, fails := range map[int]bool{rdma.MaxLent: false, 2 * rdma.MaxLent: true} {
+		p, x, _ := stranger(t)
+		p.most, p.allowed, p.slotSize = 8, 8, 1<<10
+		for i := range others {
+			p.regions[uint32(100+i)] = &lent{generation: 1}
+		}
+		x.lend(t, 3, 7)
+		x.submit(2, fields{4: 3, 8: 1, 32: 7, 48: 4000})
+		if _, err := p.step(); errors.Is(err, rdma.ErrRules) != fails {
+			t.Errorf("one more region beside %d: %v", others, err)
+		}
+		for i := range others { // they have no memory
+			delete(p.regions, uint32(100+i))
+		}
+	}
+}
+
+// A record without a byte is no end: its descriptor is closed, and the proc has broken the rules.
+func TestEmptyRecord(t *testing.T) {
+	p, x, _ := stranger(t)
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(ends[0])
+	oob := unix.UnixRights(ends[1])
+	m := unix.Msghdr{Control: &oob[0]} // unix.Sendmsg would add a byte
+	m.SetControllen(len(oob))
+	_, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(x.channel), uintptr(unsafe.Pointer(&m)), 0)
+	if err := unix.Close(ends[1]); err != nil || errno != 0 {
+		t.Fatal(err, errno)
+	}
+	if err := p.port.Look(); !errors.Is(err, rdma.ErrRules) {
+		t.Error(err)
+	}
+	if n, err := unix.Read(ends[0], make([]byte, 1)); n != 0 || err != nil {
+		t.Errorf("the descriptor is open: %d, %v", n, err)
+	}
+}
+
 // What a proc must not do: its link ends, with what was wrong, and its plugin touches nothing.
 func TestWrongProcs(t *testing.T) {
 	const send, read, done, end, forget = 2, 4, 5, 6, 7

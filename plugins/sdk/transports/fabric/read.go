@@ -81,10 +81,12 @@ func (p *pump) find(e *rdma.Entry) (*entry, error) {
 	return x.entry, nil
 }
 
-// lend takes a region that the proc lends. One of the same number takes its place.
+// lend takes a region that the proc lends. One of the same number takes its place. There may be twice
+// as many as the proc lends at a time: it may have submitted that others are to be forgotten, which
+// is read later than the region channel.
 func (p *pump) lend(l rdma.Lent) error {
 	old := p.regions[l.Number]
-	if len(p.regions) >= rdma.MaxLent && old == nil || old != nil && l.Generation <= old.generation {
+	if len(p.regions) >= 2*rdma.MaxLent && old == nil || old != nil && l.Generation <= old.generation {
 		return errors.Join(fmt.Errorf("%w: it lends generation %d of region %d, beside %d regions", rdma.ErrRules, l.Generation, l.Number, len(p.regions)), unix.Close(l.FD))
 	}
 	x, err := p.cache.lend(l.FD, l.Size)
@@ -238,10 +240,11 @@ func (p *pump) completed(c Completion) error {
 	delete(p.parts, c.Op)
 	if c.Err != nil {
 		p.rails[x.rail] = false
-		if x.rail = p.nextRail(); x.rail < 0 {
+		x.rail = p.nextRail()
+		p.want = append(p.want, x) // also if this is the end: release gives back what it uses
+		if x.rail < 0 {
 			return fmt.Errorf("read of %d bytes: no rail is left: %w", len(x.into), c.Err)
 		}
-		p.want = append(p.want, x)
 		return nil
 	}
 	if x.parts--; x.parts > 0 {
