@@ -117,10 +117,10 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 	find plugins/sdk -type f ! -path '*/testdata/*' ! -name '*_test.go' -exec cp --parents {} $(DESTDIR)$(PREFIX)/share/impi/sdk/ \;
 	cp examples/plugins/python/src/*.py $(DESTDIR)$(PREFIX)/share/impi/sdk/examples/plugins/python/src/
 	cp -R docs/. LICENSE NOTICE $(DESTDIR)$(PREFIX)/share/doc/impi/
-	@mkdir -p out; if command -v $(firstword $(GO)) >/dev/null 2>&1 && $(SBOM) -output out/impi.cdx.json .; then :; \
-	elif test -e out/impi.cdx.json; then echo "the list of modules is that of an earlier make sbom"; \
-	else echo "the list of modules is not installed: make sbom makes it, where there is Go and a network"; fi; \
-	if test -e out/impi.cdx.json; then set -x; cp out/impi.cdx.json $(DESTDIR)$(PREFIX)/share/doc/impi/; fi
+	@list=$(DESTDIR)$(PREFIX)/share/doc/impi/impi.cdx.json; \
+	if command -v $(firstword $(GO)) >/dev/null 2>&1 && $(SBOM) -output $$list .; then :; \
+	elif test -e out/impi.cdx.json; then cp out/impi.cdx.json $$list; echo "the list of modules is that of an earlier make sbom"; \
+	else echo "the list of modules is not installed: make sbom makes it, where there is Go and a network"; fi
 
 # Where make package puts packages, and what is in them.
 PACKAGES ?= out/packages
@@ -142,7 +142,7 @@ package: stage ## make packages for Debian and RPM in out/
 	@$(MAKE) --no-print-directory pack
 
 .PHONY: stage pack
-stage:
+stage: sbom
 	@rm -rf $(STAGE); mkdir -p $(STAGE)
 	$(MAKE) --no-print-directory install DESTDIR=$(abspath $(STAGE)) PREFIX=/opt/impi
 	@mkdir -p $(STAGE)/usr/lib; mv $(STAGE)/opt/impi/lib/systemd $(STAGE)/opt/impi/lib/sysusers.d $(STAGE)/usr/lib/
