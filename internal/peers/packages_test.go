@@ -58,6 +58,11 @@ var (
 		"cmake -S . -B build -DENABLE_MPI=ON -DBUILD_CVODES=OFF -DBUILD_IDAS=OFF -DBUILD_STATIC_LIBS=OFF -DEXAMPLES_INSTALL=OFF -DCMAKE_C_FLAGS=-O1",
 		"make -j2 -C build",
 	}, nil}
+	// It asks the compiler which functions there are, as the standard ABI leaves some to Fortran's
+	// library.
+	mpi4py = pack{Mpi4py, []string{
+		"python3 setup.py build --configure --mpicc=\"$CC\" --build-lib=built",
+	}, []string{"built"}}
 )
 
 // make builds the pack, or ends the test, and returns its folder.
@@ -295,6 +300,26 @@ func TestSUNDIALS(t *testing.T) {
 					if d := math.Abs(got[i] - want[i]); d > 0.02*math.Abs(want[i]) {
 						t.Errorf("result %d is %g, not %g:\n%.4000s", i, got[i], want[i], out)
 					}
+				}
+			})
+		}
+	}
+}
+
+// TestMpi4py runs mpi4py's own tests with 1, 2 and 4 procs on one site, and with 2 and 4 on two.
+func TestMpi4py(t *testing.T) {
+	soak.SkipUnlessSoak(t, "the module is compiled for a minute")
+	python := skips.ProgramOf(t, "python3", "python3 python3-dev")
+	skips.ProgramOf(t, "cython3", "cython3")
+	dir, k := mpi4py.make(t)
+	for _, procs := range []int{1, 2, 4} {
+		for sites := 1; sites <= min(procs, 2); sites++ {
+			t.Run(fmt.Sprintf("%d procs on %d sites", procs, sites), func(t *testing.T) {
+				// Each proc says how many of its tests ran, and OK or FAILED.
+				out := mpi4py.run(t, k, dir, t.TempDir(), sites, procs, python, filepath.Join(dir, "test", "runtests.py"), "--path="+filepath.Join(dir, "built"))
+				ok := regexp.MustCompile(`(?m)^OK\b`).FindAllString(out, -1)
+				if len(ok) != procs {
+					t.Errorf("%d of %d procs say OK:\n%.4000s", len(ok), procs, out[max(0, len(out)-4000):])
 				}
 			})
 		}

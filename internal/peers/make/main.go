@@ -26,7 +26,8 @@ Nothing is done if it is there. To remove it, remove the folder.
 
 -there builds nothing and only says by the exit status whether what the tests need is
 there.
--tests leaves out what tests do not need, or one alone: the MPICH and Nomad, which take long.
+-tests leaves out what tests do not need, or one alone: the MPICH and Nomad, which take long, and
+mpi4py, which is fetched without it and may be missing.
 
 exit status: 0; 1 if it cannot be had, or is not there, with the reason; 2 for wrong usage
 `
@@ -47,6 +48,7 @@ func main() {
 	_, err := peers.Build(ctx, os.Stdout)
 	err = errors.Join(err, peers.FetchPrograms(ctx, os.Stdout))
 	if word != "-tests" {
+		peers.FetchOptional(ctx, os.Stdout)
 		_, e := peers.BuildMPICH(ctx, os.Stdout)
 		err = errors.Join(err, e, peers.BuildNomad(ctx, os.Stdout))
 	}
