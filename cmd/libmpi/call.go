@@ -137,7 +137,7 @@ func fail(fn string, which int32, o *object, err error) int32 {
 	case returns:
 	case aborts:
 		mpi.Abort(exitStatus(err), fatal(fn, which, o, err))
-	case calls:
+	case callsBack:
 		var handle uintptr = commWorld
 		if o != nil {
 			handle = o.handle

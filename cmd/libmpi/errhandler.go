@@ -41,9 +41,9 @@ func (e *errhandler) release() {
 type action uint8
 
 const (
-	returns action = iota // the call returns the error's code
-	aborts                // the job ends
-	calls                 // a function of the program is called
+	returns   action = iota // the call returns the error's code
+	aborts                  // the job ends
+	callsBack               // a function of the program is called
 )
 
 // The predefined handlers. Objects on which none was set have errorsAreFatal.
@@ -75,7 +75,7 @@ func createErrhandler(name, sort string, fn, out uintptr) int32 {
 		}
 		to, err := result[uintptr]("errhandler", out)
 		if err == nil {
-			*to = (&errhandler{action: calls, sort: sort, fn: fn}).hold()
+			*to = (&errhandler{action: callsBack, sort: sort, fn: fn}).hold()
 		}
 		return err
 	})

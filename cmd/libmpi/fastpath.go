@@ -268,19 +268,6 @@ func requestOf(h uintptr) *requestObject {
 	return r
 }
 
-// The structure must have the same size in Go and in C; if not, an array has a negative length and
-// the build fails.
-var (
-	_ [unsafe.Sizeof(measure.Memory{}) - C.sizeof_struct_measure]struct{}
-	_ [C.sizeof_struct_measure - unsafe.Sizeof(measure.Memory{})]struct{}
-)
-
-const (
-	_ = -uint(C.CALLS ^ measure.MaxNumbers)
-	_ = -uint((C.NOBODY ^ measure.NoPeer) | (C.NO_TAG ^ measure.NoTag) | (C.RING ^ measure.RingSize) | (C.KINDS ^ measure.MaxKinds))
-	_ = -uint((C.CALL_SEND ^ uint(measure.Send)) | (C.CALL_RECV ^ uint(measure.Recv)) | (C.ENOUGH ^ measure.MinStreak) | (C.STRIDE ^ measure.UntimedCalls) | (C.RUN_MOST ^ measure.MaxRunBytes))
-)
-
 func init() {
 	measure.CountInC((*measure.Memory)(unsafe.Pointer(&C.impi_measure)), func(h uint64) uint64 {
 		if c := commOf(uintptr(h)); c != nil {

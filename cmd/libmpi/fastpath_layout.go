@@ -77,6 +77,7 @@ const (
 	_ = -uint(link.MaxFastBox ^ 65536)
 	_ = -uint(link.EnvelopeCost ^ 320)
 	_ = -uint(link.FastBoxLag ^ 16)
+	_ = -uint(link.FastBoxOwed ^ 8)
 	_ = -uint(link.FastBoxShare ^ 2)
 	_ = -uint(link.FastBoxAlign ^ 64)
 	_ = -uint(link.FastBoxPiece ^ 16384)

@@ -111,6 +111,9 @@ enum {
 	ENVELOPE_COST = 320,
 	// FastBoxLag is how many messages a reader takes before it publishes that it has taken them.
 	FASTBOX_LAG = 16,
+	// FastBoxOwed is the part of the memory for data that taken messages occupy when their reader
+	// publishes that, if they are fewer than FastBoxLag.
+	FASTBOX_OWED = 8,
 	FASTBOX_SHARE = 2, // FastBoxShare is the part of the memory for data that one message may use.
 	FASTBOX_ALIGN = 64, // FastBoxAlign is the alignment of data in the memory for data, in bytes.
 	// FastBoxPiece is the number of bytes of longer data that are written before the reader may copy

@@ -70,7 +70,7 @@ static inline void take(struct peer *l, uint32_t n)
 		late_review = 1;
 	if (n > IN_FASTBOX)
 		l->owed += n;
-	if (l->carrier != NULL || l->taken % FASTBOX_LAG == 0 || (l->owed > 0 && l->owed >= l->in_area / FASTBOX_SHARE / 2)) {
+	if (l->carrier != NULL || l->taken % FASTBOX_LAG == 0 || (l->owed > 0 && l->owed >= l->in_area / FASTBOX_OWED)) {
 		l->owed = 0;
 		STORE(*l->told, l->taken);
 	}

@@ -15,20 +15,20 @@ enum { AHEAD = 4 };
 // out. how is PAUSED or 0.
 static void put(struct measure *m, const struct event *from, uint32_t n, uint64_t begun, uint64_t ended, uint32_t how)
 {
-	uint64_t turn = atomic_load_explicit(&m->put, memory_order_relaxed);
+	uint64_t turn = atomic_load_explicit(&m->turns, memory_order_relaxed);
 	do {
 		if (turn + n - atomic_load_explicit(&m->taken, memory_order_acquire) > RING) {
 			for (uint32_t i = 0; i < n; i++)
 				atomic_fetch_add_explicit(&m->dropped, from[i].times, memory_order_relaxed);
 			return;
 		}
-	} while (!atomic_compare_exchange_weak(&m->put, &turn, turn + n));
+	} while (!atomic_compare_exchange_weak(&m->turns, &turn, turn + n));
 	for (uint32_t i = 0; i < n; i++) {
 		struct event *e = &m->events[(turn + i) % RING];
 		e->begun = begun, e->ended = ended, e->size = from[i].size, e->comm = from[i].comm;
 		e->call = from[i].call, e->peer = from[i].peer, e->tag = from[i].tag, e->source = from[i].source;
 		e->times = from[i].times, e->more = (n - 1 - i) | how;
-		atomic_store_explicit(&e->turn, turn + i + 1, memory_order_release);
+		atomic_store_explicit(&e->number, turn + i + 1, memory_order_release);
 	}
 	__builtin_prefetch(&m->events[(turn + n - 1 + AHEAD) % RING], 1);
 }

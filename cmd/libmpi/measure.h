@@ -3,85 +3,15 @@
 #ifndef IMPI_MEASURE_H
 #define IMPI_MEASURE_H
 
-#include <limits.h>
+#include "measure_layout.h"
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
 
-enum { CALLS = 256 };
-enum { NOBODY = INT_MIN, NO_TAG = INT_MIN };
-
-enum { COUNTED = 1, TRACED = 2, MERGED = 4 }; // bits of on
-enum { RING = 1 << 14, KINDS = 8 };
-// See run.go in internal/engine/calls.
-enum { ENOUGH = 256, STEADY = 1024, AGAIN = 16, STRIDE = 16, RUN_MOST = 4 << 10, SENDS = 0, RECEIVES, TALLIES, COUNTED_ONLY = 1 };
-enum { CALL_SEND = 3, CALL_RECV = 7 };
+enum { COUNTED_ONLY = 1 }; // instead of a time: the call is counted already
 enum { BRIEF_LOOKS = 64 }; // for a message, during which a call need not look at the clock
 enum { BRIEFLY = 1, LONG = 2 }; // how a call was done: without much waiting, or perhaps not
-
-struct sum { _Atomic uint64_t calls, time; };
-
-// A call that waits to be written to a timeline, in a cache line of its own. turn is its place in
-// the order of all, from 1 on, once it is complete.
-struct event {
-	_Atomic uint64_t turn;
-	uint64_t begun, ended;
-	int64_t size;
-	uint64_t comm;
-	uint32_t call;
-	int32_t peer, tag;
-	uint32_t times, more;
-	int32_t source; // for a call that sends to peer and also receives: from whom
-};
-
-// Calls that are the same, counted without a look at the clock.
-struct tally {
-	_Atomic uint64_t total;
-	uint64_t taken;
-	int64_t size;
-	uint64_t comm;
-	uint32_t call;
-	int32_t peer, tag;
-	uint32_t unused[5];
-};
-
-// Calls that have followed each other closely for long: see run.go in package
-// internal/engine/calls. owner is the thread that writes what the lock of the burst does not guard.
-struct run {
-	_Atomic uintptr_t owner;
-	_Atomic uint32_t streak;
-	uint32_t left;
-	uint64_t ofgo[2];
-	uint64_t since; // short calls since the last pause
-	uint64_t unused[3];
-	struct tally tallies[TALLIES];
-};
-
-// Short calls that follow each other closely: see merge.go in package internal/engine/calls.
-// Whoever has set lock may use the rest, but for open and stalled.
-struct burst {
-	_Atomic uint32_t lock;
-	uint32_t kinds;
-	_Atomic uint64_t open, stalled;
-	uint64_t from, last, unused[3];
-	struct event pending, calls[KINDS];
-	struct run run;
-};
-
-// What the thread that writes the timeline changes is in other cache lines than what calls change.
-struct measure {
-	_Atomic uint32_t on;
-	uint32_t ticks;
-	uint64_t brief, gap, longest, unused[4];
-	struct sum sums[CALLS];
-	_Atomic uint64_t put, dropped;
-	uint64_t unused1[6];
-	_Atomic uint64_t taken;
-	uint64_t unused2[7];
-	struct event events[RING];
-	struct burst burst;
-};
 
 extern struct measure impi_measure __attribute__((visibility("hidden")));
 

@@ -35,6 +35,20 @@ enum {
 	IMPI_NATIVE_ALLTOALL = 7,
 };
 
+// Of internal/native/shortbox.
+enum {
+	IMPI_SHORT_PIECES = 5, // Pieces: of a message at most
+	// MinPiece: bytes of data in a piece; each library says whether it has longer ones (struct
+	// impi_native in shim.h)
+	IMPI_PIECE_LEAST = 4000,
+	IMPI_SHORT_PLACE = 20480, // Place: bytes for the data of one message
+	IMPI_SHORT_AREA = 1310720, // Area: bytes for the data of all messages
+	IMPI_SHORT_BOX = 128, // Box: bytes of a box
+	IMPI_SHORT_ENVELOPE = 32, // Envelope: bytes of what comes before a message's data
+	// Lag: messages that a proc which sends none has taken when it tells the sender
+	IMPI_SHORT_LAG = 32,
+};
+
 // CarriedMessage is a message without its data, for Put and Lend of CarrierCalls.
 struct impi_short {
 	uint32_t taken; // number of the receiver's messages that the sender has taken
@@ -56,6 +70,30 @@ struct impi_native_phase_args {
 	int64_t n; // bytes, or elements of reductions
 	uintptr_t in; // address of the data; 0: in place, or not significant
 	uintptr_t out;
+};
+
+// Boxes are the short messages to and from one rank. They are in memory of their own, not in Go's.
+struct impi_short_boxes {
+	_Atomic uint64_t read; // how many of the sent messages the other proc has taken
+	_Atomic uint64_t told; // how many of the received ones were taken; written now and then
+	_Atomic uint64_t bytes; // bytes of the stream that have come
+	_Atomic uint32_t sleeps; // stays 0: nothing wakes the other proc
+	int32_t rank;
+	uint64_t come; // how many messages have come
+	uint32_t said; // of how many taken messages the other proc knows
+	uint32_t closed; // not 0: what comes is dropped
+	struct impi_shorts *all; // what is common to all ranks
+	uint32_t sent; // how many messages were sent
+	uint8_t knows[2]; // not 0: Last has a message
+	char unused[2];
+
+	// Rest is how many bytes of the next message are still to come, RestAt its place in the stream.
+	uint32_t rest;
+	uint32_t rest_at;
+	uint64_t base; // Come, when all messages had been taken
+	struct impi_short last[2]; // the last message that was sent, and the last that has come
+	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
+	char data[IMPI_SHORT_AREA];
 };
 
 #if UINTPTR_MAX == UINT64_MAX // else there is no C code that shares memory with Go
@@ -80,6 +118,26 @@ IMPI_AT(impi_native_phase_args, root, 16);
 IMPI_AT(impi_native_phase_args, n, 24);
 IMPI_AT(impi_native_phase_args, in, 32);
 IMPI_AT(impi_native_phase_args, out, 40);
+
+IMPI_SIZE(impi_short_boxes, 1319056);
+IMPI_AT(impi_short_boxes, read, 0);
+IMPI_AT(impi_short_boxes, told, 8);
+IMPI_AT(impi_short_boxes, bytes, 16);
+IMPI_AT(impi_short_boxes, sleeps, 24);
+IMPI_AT(impi_short_boxes, rank, 28);
+IMPI_AT(impi_short_boxes, come, 32);
+IMPI_AT(impi_short_boxes, said, 40);
+IMPI_AT(impi_short_boxes, closed, 44);
+IMPI_AT(impi_short_boxes, all, 48);
+IMPI_AT(impi_short_boxes, sent, 56);
+IMPI_AT(impi_short_boxes, knows, 60);
+IMPI_AT(impi_short_boxes, unused, 62);
+IMPI_AT(impi_short_boxes, rest, 64);
+IMPI_AT(impi_short_boxes, rest_at, 68);
+IMPI_AT(impi_short_boxes, base, 72);
+IMPI_AT(impi_short_boxes, last, 80);
+IMPI_AT(impi_short_boxes, in, 144);
+IMPI_AT(impi_short_boxes, data, 8336);
 
 #undef IMPI_SIZE
 #undef IMPI_AT

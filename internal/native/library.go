@@ -163,6 +163,15 @@ func (l *Library) send(to int, tag int32, buf unsafe.Pointer, n int) (number req
 	return number, nil
 }
 
+// The fields of an arrival are where a shim has them, or a number is below 0.
+const (
+	_ = -(unsafe.Sizeof(arrival{}) ^ C.sizeof_struct_impi_native_message)
+	_ = -(unsafe.Offsetof(arrival{}.source) ^ unsafe.Offsetof(C.struct_impi_native_message{}.source))
+	_ = -(unsafe.Offsetof(arrival{}.tag) ^ unsafe.Offsetof(C.struct_impi_native_message{}.tag))
+	_ = -(unsafe.Offsetof(arrival{}.bytes) ^ unsafe.Offsetof(C.struct_impi_native_message{}.bytes))
+	_ = -(unsafe.Offsetof(arrival{}.held) ^ unsafe.Offsetof(C.struct_impi_native_message{}.held))
+)
+
 func (l *Library) poll(buf unsafe.Pointer, room int, a *arrival) (found bool, err error) {
 	var r C.int
 	m := (*C.struct_impi_native_message)(unsafe.Pointer(a))

@@ -26,21 +26,9 @@ int impi_native_begin(const struct impi_native *, const struct impi_native_phase
 void impi_native_fail(const struct impi_native *, int kind);
 int impi_native_test(const struct impi_native *, int32_t number);
 
-/* Short messages, by C and Go: see shorts.go, whose memory this is. */
-/* After so many taken messages a proc that sends none itself tells the sender. */
-enum { IMPI_SHORT_LAG = 32 };
-/* Bytes of a box and of an envelope. */
-enum { IMPI_SHORT_BOX = 128, IMPI_SHORT_ENVELOPE = 32 };
-/* Bytes of data in a piece, pieces of a message, and data of a message that goes in pieces. */
-enum {
-	IMPI_PIECE_LEAST = 4000, IMPI_PIECE_MOST = 8000, IMPI_SHORT_PIECES = 5,
-	IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_PIECE_LEAST
-};
-/* Bytes of the place for a message's data, and of all places. */
-enum {
-	IMPI_SHORT_PLACE = 4096 * IMPI_SHORT_PIECES,
-	IMPI_SHORT_AREA = IMPI_SHORT_PLACE * IMPI_SHORT_BOXES
-};
+/* Short messages, by C and Go: see shorts.go, and shortbox, which has their memory. */
+/* Bytes of the longest piece of a message, and of the longest message that goes in pieces. */
+enum { IMPI_PIECE_MOST = 8000, IMPI_SHORT_MOST = IMPI_SHORT_PIECES * IMPI_PIECE_LEAST };
 
 /* How a short message travels. Its first byte is how many messages its sender has taken, modulo
  * 256, and its second byte is the form. In form WHOLE the rest of struct impi_short follows, then
@@ -73,27 +61,6 @@ struct impi_shorts {
 	uint64_t come; /* messages that were put into boxes */
 	int32_t spare; /* places for messages to send that are free */
 	int32_t error; /* of the library: it is of no use any more */
-};
-
-/* The messages to and from one rank. */
-struct impi_short_boxes {
-	_Atomic uint64_t read;  /* how many of the sent messages the other proc has taken */
-	_Atomic uint64_t told;  /* how many of the received ones were taken; written now and then */
-	_Atomic uint64_t bytes; /* bytes of the stream that have come */
-	_Atomic uint32_t sleeps;
-	int32_t rank;
-	uint64_t come;          /* how many messages have come */
-	uint32_t said;          /* of how many taken messages the other proc knows */
-	uint32_t closed;        /* what comes is dropped */
-	struct impi_shorts *all;
-	uint32_t sent;          /* how many messages were sent */
-	uint8_t knows[2], unused[2];      /* whether last has a message */
-	/* how many bytes of the next message are still to come, and its place in the stream */
-	uint32_t rest, rest_at;
-	uint64_t base;                    /* come, when all messages had been taken */
-	struct impi_short last[2];        /* the last message that was sent, and that has come */
-	char in[IMPI_SHORT_BOXES][IMPI_SHORT_BOX];
-	char data[IMPI_SHORT_AREA];
 };
 
 /* Begins short messages with the ranks of a site; NULL: there is no memory, or the library has

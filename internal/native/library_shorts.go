@@ -13,19 +13,15 @@ import (
 	"runtime"
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
-// The layout of C's memory must be that of Go, or the length of an array is negative.
+// The generated header must be that of the Go type as it is now, or the length of an array is
+// negative.
 var (
-	_ [unsafe.Sizeof(shortBoxes{}) - C.sizeof_struct_impi_short_boxes]struct{}
-	_ [C.sizeof_struct_impi_short_boxes - unsafe.Sizeof(shortBoxes{})]struct{}
-)
-
-const (
-	_ = -uint((C.IMPI_PIECE_LEAST ^ shortPiece) | (C.IMPI_SHORT_ENVELOPE ^ envelopeSize))
-	_ = -uint(C.IMPI_SHORT_BOXES*C.IMPI_SHORT_BOX ^ link.FastBoxPageSize)
-	_ = -uint(C.IMPI_SHORT_AREA ^ link.FastBoxCount*shortPlace)
+	_ [unsafe.Sizeof(shortbox.Boxes{}) - C.sizeof_struct_impi_short_boxes]struct{}
+	_ [C.sizeof_struct_impi_short_boxes - unsafe.Sizeof(shortbox.Boxes{})]struct{}
 )
 
 type carrierByC struct {
@@ -52,13 +48,13 @@ func (l *Library) endShorts() error {
 	return l.failed("the end of short messages", C.impi_shorts_end(l.shorts))
 }
 
-func boxesOfC(b *shortBoxes) *C.struct_impi_short_boxes {
+func boxesOfC(b *shortbox.Boxes) *C.struct_impi_short_boxes {
 	return (*C.struct_impi_short_boxes)(unsafe.Pointer(b))
 }
 
-func (c carrierByC) attach(b *shortBoxes) { C.impi_shorts_attach(c.all, boxesOfC(b)) }
+func (c carrierByC) attach(b *shortbox.Boxes) { C.impi_shorts_attach(c.all, boxesOfC(b)) }
 
-func (c carrierByC) put(b *shortBoxes, m *link.CarriedMessage, data []byte) error {
+func (c carrierByC) put(b *shortbox.Boxes, m *link.CarriedMessage, data []byte) error {
 	done := C.impi_shorts_put(boxesOfC(b), (*C.struct_impi_short)(unsafe.Pointer(m)), C.uintptr_t(uintptr(address(data))))
 	runtime.KeepAlive(data)
 	if done != 0 {
@@ -67,30 +63,30 @@ func (c carrierByC) put(b *shortBoxes, m *link.CarriedMessage, data []byte) erro
 	return c.l.failed("MPI_Isend", C.int(c.all.error))
 }
 
-func (c carrierByC) took(b *shortBoxes, taken uint64) {
-	if uint32(taken)-b.said >= C.IMPI_SHORT_LAG {
+func (c carrierByC) took(b *shortbox.Boxes, taken uint64) {
+	if uint32(taken)-b.Said >= C.IMPI_SHORT_LAG {
 		C.impi_shorts_took(boxesOfC(b), C.uint64_t(taken))
 	}
 }
 
-func (c carrierByC) fetch(b *shortBoxes, buf unsafe.Pointer, n int) (number request, err error) {
+func (c carrierByC) fetch(b *shortbox.Boxes, buf unsafe.Pointer, n int) (number request, err error) {
 	r := C.impi_shorts_fetch(boxesOfC(b), C.uintptr_t(uintptr(buf)), C.uint64_t(n), (*C.int32_t)(&number))
 	return number, c.l.failed("MPI_Irecv", r)
 }
 
-func (c carrierByC) drop(b *shortBoxes, n int) error {
+func (c carrierByC) drop(b *shortbox.Boxes, n int) error {
 	return c.l.failed("MPI_Irecv", C.impi_shorts_drop(boxesOfC(b), C.uint64_t(n)))
 }
 
-func (c carrierByC) close(b *shortBoxes, taken uint64) error {
+func (c carrierByC) close(b *shortbox.Boxes, taken uint64) error {
 	return c.l.failed("MPI_Irecv", C.impi_shorts_close(boxesOfC(b), C.uint64_t(taken)))
 }
 
 func (c carrierByC) room() bool {
-	if c.all.spare < shortPieces {
+	if c.all.spare < shortbox.Pieces {
 		c.sending() // takes back what was sent
 	}
-	return c.all.error == 0 && c.all.spare >= shortPieces
+	return c.all.error == 0 && c.all.spare >= shortbox.Pieces
 }
 
 func (c carrierByC) come() uint64 { return uint64(c.all.come) }

@@ -151,7 +151,7 @@ func (l *Link) queued(p piece) {
 	l.queue = append(l.queue, p)
 	l.come += uint64(p.size - p.at)
 	if l.boxes != nil {
-		l.boxes.bytes.Store(l.come) // for C
+		l.boxes.Bytes.Store(l.come) // for C
 	}
 }
 

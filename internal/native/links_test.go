@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -42,7 +43,7 @@ type rank struct {
 	stalled bool  // nothing is done
 	refuses error // of recv
 
-	boxes      map[int]*shortBoxes // by sender
+	boxes      map[int]*shortbox.Boxes // by sender
 	shortsCome uint64
 	shortsOff  bool
 }

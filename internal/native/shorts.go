@@ -3,9 +3,9 @@ package native
 import (
 	"math"
 	"slices"
-	"sync/atomic"
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -17,44 +17,13 @@ import (
 // the stream that come before them; and each message of the stream contains the number of short
 // ones that were sent before it (tagAfter).
 
-const (
-	// shortMost is the longest message that Go sends in pieces, and that C sends so with any
-	// library. With some libraries C sends longer ones in pieces.
-	shortMost = link.MaxCarried
-	// shortPiece is the least size in bytes of the pieces in which a short message is sent: each is
-	// one message of the library, which libraries send at once, with its envelope. Some libraries
-	// have longer pieces (struct impi_native in shim.h).
-	shortPiece  = shortMost / 2
-	shortPieces = 5
-	// shortPlace is the room in shortBoxes for the data of one message.
-	shortPlace = shortPieces * 4096
-	// envelopeSize is the size of a short, which comes before the data.
-	envelopeSize = 32
-)
-
-// shortBoxes are the short messages to and from one rank. It is struct impi_short_boxes.
-type shortBoxes struct {
-	read   atomic.Uint64
-	told   atomic.Uint64
-	bytes  atomic.Uint64
-	sleeps atomic.Uint32 // stays 0: nothing wakes the other proc
-	rank   int32
-	come   uint64
-	said   uint32
-	closed uint32
-	all    unsafe.Pointer
-	sent   uint32
-	knows  [4]uint8
-	rest   [2]uint32
-	base   uint64
-	last   [2]link.CarriedMessage // the last one sent, and the last one received
-	in     link.FastBoxPage
-	data   [link.FastBoxCount * shortPlace]byte
-}
+// shortMost is the longest message that Go sends in pieces, and that C sends so with any library.
+// With some libraries C sends longer ones in pieces.
+const shortMost = link.MaxCarried
 
 type shorts struct {
 	fast   *link.FastBoxes // nil: this side accepts none
-	boxes  *shortBoxes
+	boxes  *shortbox.Boxes
 	agreed bool // the other side accepts them
 	out    uint64
 	in     uint64            // bytes of the two streams
@@ -68,20 +37,20 @@ func (l *Link) TakeFastBoxes() bool {
 	if l.set.shorts == nil || l.usable() != nil {
 		return false
 	}
-	b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
+	b, err := mapped(int(unsafe.Sizeof(shortbox.Boxes{})))
 	if err != nil {
 		return false // then messages are sent as packets
 	}
-	x := (*shortBoxes)(unsafe.Pointer(&b[0]))
-	x.rank = int32(l.to)
+	x := (*shortbox.Boxes)(unsafe.Pointer(&b[0]))
+	x.Rank = int32(l.to)
 	l.boxes = x
 	l.fast = &link.FastBoxes{
-		In: &x.in, InData: &x.data[0], InArea: uint64(len(x.data)), OutArea: link.FastBoxShare * shortMost,
-		Read: &x.read, Told: &x.told, Sleeps: &x.sleeps, Bytes: &x.bytes,
+		In: &x.In, InData: &x.Data[0], InArea: uint64(len(x.Data)), OutArea: link.FastBoxShare * shortMost,
+		Read: &x.Read, Told: &x.Told, Sleeps: &x.Sleeps, Bytes: &x.Bytes,
 		Limit: math.MaxUint64, Review: math.MaxUint64, Carrier: unsafe.Pointer(x),
 	}
 	l.set.shorts.attach(x)
-	x.bytes.Store(l.come)
+	x.Bytes.Store(l.come)
 	if c, err := l.set.chunk(); err == nil {
 		l.launch(tagAllowance, c[:prefixSize], c)
 	}
@@ -208,18 +177,18 @@ func (l *Link) shut() {
 // carrier is what sends and receives them, and puts those that come into the boxes of their senders
 // whenever the library is polled.
 type carrier interface {
-	attach(b *shortBoxes)
+	attach(b *shortbox.Boxes)
 	// put sends a short message, for which there has to be room. took gets how many were taken.
-	put(b *shortBoxes, m *link.CarriedMessage, data []byte) error
-	took(b *shortBoxes, taken uint64)
+	put(b *shortbox.Boxes, m *link.CarriedMessage, data []byte) error
+	took(b *shortbox.Boxes, taken uint64)
 	room() bool
 	// fetch begins to receive the data of the message that was taken last, which come apart. drop
 	// discards them.
-	fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, error)
-	drop(b *shortBoxes, n int) error
+	fetch(b *shortbox.Boxes, buf unsafe.Pointer, n int) (request, error)
+	drop(b *shortbox.Boxes, n int) error
 	// close drops the messages that have come, from the one with number taken on, and those that
 	// will come.
-	close(b *shortBoxes, taken uint64) error
+	close(b *shortbox.Boxes, taken uint64) error
 	// come returns the number of messages that were put into boxes, also by C.
 	come() uint64
 	// sending reports whether some messages are still being sent.

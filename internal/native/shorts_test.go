@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
 
@@ -32,31 +33,31 @@ func (r *rank) beginShorts() carrier {
 	if r.shortsOff {
 		return nil
 	}
-	r.boxes = map[int]*shortBoxes{}
+	r.boxes = map[int]*shortbox.Boxes{}
 	return rankCarrier{r}
 }
 
-func (r rankCarrier) attach(b *shortBoxes) { r.boxes[int(b.rank)] = b }
+func (r rankCarrier) attach(b *shortbox.Boxes) { r.boxes[int(b.Rank)] = b }
 
-func (r rankCarrier) put(b *shortBoxes, m *link.CarriedMessage, data []byte) error {
+func (r rankCarrier) put(b *shortbox.Boxes, m *link.CarriedMessage, data []byte) error {
 	l := &shortLetter{from: r.self, CarriedMessage: *m, data: bytes.Clone(data)}
-	b.said = m.Taken
-	r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], l)
+	b.Said = m.Taken
+	r.net.shorts[int(b.Rank)] = append(r.net.shorts[int(b.Rank)], l)
 	return r.broken
 }
 
-func (r rankCarrier) took(b *shortBoxes, taken uint64) {
-	if uint32(taken)-b.said >= link.FastBoxCount/2 {
-		b.said = uint32(taken)
-		r.net.shorts[int(b.rank)] = append(r.net.shorts[int(b.rank)], &shortLetter{from: r.self, CarriedMessage: link.CarriedMessage{Taken: b.said}, only: true})
+func (r rankCarrier) took(b *shortbox.Boxes, taken uint64) {
+	if uint32(taken)-b.Said >= link.FastBoxCount/2 {
+		b.Said = uint32(taken)
+		r.net.shorts[int(b.Rank)] = append(r.net.shorts[int(b.Rank)], &shortLetter{from: r.self, CarriedMessage: link.CarriedMessage{Taken: b.Said}, only: true})
 	}
 }
 
 // lend sends a message whose data come apart, as C does.
 func (r rankCarrier) lend(l *Link, m *link.CarriedMessage, data []byte) {
 	m.Taken, m.At, m.Bytes = uint32(l.fast.Taken), uint32(l.out), uint32(len(data))
-	to := int(l.boxes.rank)
-	l.boxes.said = m.Taken
+	to := int(l.boxes.Rank)
+	l.boxes.Said = m.Taken
 	r.net.shorts[to] = append(r.net.shorts[to], &shortLetter{from: r.self, CarriedMessage: *m, apart: true})
 	r.net.longs[[2]int{r.self, to}] = append(r.net.longs[[2]int{r.self, to}], data)
 	l.fast.Posted(len(data))
@@ -70,8 +71,8 @@ func (r rankCarrier) next(from int) []byte {
 	return data
 }
 
-func (r rankCarrier) fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, error) {
-	data := r.next(int(b.rank))
+func (r rankCarrier) fetch(b *shortbox.Boxes, buf unsafe.Pointer, n int) (request, error) {
+	data := r.next(int(b.Rank))
 	if len(data) != n {
 		return none, fmt.Errorf("%d bytes come for %d", len(data), n)
 	}
@@ -80,16 +81,16 @@ func (r rankCarrier) fetch(b *shortBoxes, buf unsafe.Pointer, n int) (request, e
 	return r.last, r.refuses
 }
 
-func (r rankCarrier) drop(b *shortBoxes, n int) error {
-	if data := r.next(int(b.rank)); len(data) != n {
+func (r rankCarrier) drop(b *shortbox.Boxes, n int) error {
+	if data := r.next(int(b.Rank)); len(data) != n {
 		return fmt.Errorf("%d bytes are dropped for %d", len(data), n)
 	}
 	return nil
 }
 
-func (r rankCarrier) close(b *shortBoxes, taken uint64) error {
-	b.closed = 1
-	for ; taken < b.come; taken++ {
+func (r rankCarrier) close(b *shortbox.Boxes, taken uint64) error {
+	b.Closed = 1
+	for ; taken < b.Come; taken++ {
 		if m := &boxesOf(b)[taken%link.FastBoxCount].m; m.Apart(m.Len) {
 			if err := r.drop(b, int(m.Len)); err != nil {
 				return err
@@ -105,8 +106,8 @@ type testBox struct {
 	m    link.EagerMessage
 }
 
-func boxesOf(b *shortBoxes) *[link.FastBoxCount]testBox {
-	return (*[link.FastBoxCount]testBox)(unsafe.Pointer(&b.in))
+func boxesOf(b *shortbox.Boxes) *[link.FastBoxCount]testBox {
+	return (*[link.FastBoxCount]testBox)(unsafe.Pointer(&b.In))
 }
 
 func (r rankCarrier) room() bool    { return r.net.rng.IntN(8) > 0 }
@@ -117,11 +118,11 @@ func (r rankCarrier) sending() bool { return false }
 func (r *rank) pump() {
 	for _, l := range r.net.shorts[r.self] {
 		b := r.boxes[l.from]
-		b.read.Store(uint64(l.Taken)) // tests send less than 4 Gi
+		b.Read.Store(uint64(l.Taken)) // tests send less than 4 Gi
 		if l.only {
 			continue
 		}
-		i := b.come % link.FastBoxCount
+		i := b.Come % link.FastBoxCount
 		to := &boxesOf(b)[i]
 		to.m = link.EagerMessage{Context: l.Context, Rank: l.Rank, Tag: l.Tag, Len: l.Bytes, Kind: l.Kind}
 		if l.Bytes <= link.InFastBox {
@@ -130,13 +131,13 @@ func (r *rank) pump() {
 			binary.NativeEndian.PutUint32(to.m.Data[:], link.FastBoxNowhere)
 			binary.NativeEndian.PutUint32(to.m.Data[4:], l.Bytes)
 		} else {
-			at := i * shortPlace
-			copy(b.data[at:], l.data)
+			at := i * shortbox.Place
+			copy(b.Data[at:], l.data)
 			binary.NativeEndian.PutUint32(to.m.Data[:], uint32(at))
 		}
-		b.come++
+		b.Come++
 		r.shortsCome++
-		to.mark.Store(b.come<<32 | uint64(l.At))
+		to.mark.Store(b.Come<<32 | uint64(l.At))
 	}
 	r.net.shorts[r.self] = nil
 }
@@ -171,7 +172,7 @@ func (m *mixed) send(t *testing.T) {
 		return
 	}
 	if len(m.lent) == 0 && m.rng.IntN(2) == 0 {
-		n := []int{0, 1, 8, 96, 97, shortPiece, shortMost}[m.rng.IntN(7)]
+		n := []int{0, 1, 8, 96, 97, shortbox.MinPiece, shortMost}[m.rng.IntN(7)]
 		box := m.from.FastBoxRoom(n)
 		if box == nil {
 			return

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
@@ -107,12 +108,12 @@ func TestShortsWrong(t *testing.T) {
 		}
 		l.Size = 2
 		all := l.beginShorts()
-		b, err := mapped(int(unsafe.Sizeof(shortBoxes{})))
+		b, err := mapped(int(unsafe.Sizeof(shortbox.Boxes{})))
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := (*shortBoxes)(unsafe.Pointer(&b[0]))
-		x.rank = 1
+		x := (*shortbox.Boxes)(unsafe.Pointer(&b[0]))
+		x.Rank = 1
 		all.attach(x)
 		for range c.sent {
 			if err := all.put(x, new(link.CarriedMessage), nil); err != nil {
@@ -125,8 +126,8 @@ func TestShortsWrong(t *testing.T) {
 				break
 			}
 		}
-		if c.right != (err == nil) || err != nil && !errors.Is(err, ErrFailed) || x.come != c.come || x.read.Load() != c.read {
-			t.Errorf("%s: %v, %d messages have come and %d were taken, want %d and %d", name, err, x.come, x.read.Load(), c.come, c.read)
+		if c.right != (err == nil) || err != nil && !errors.Is(err, ErrFailed) || x.Come != c.come || x.Read.Load() != c.read {
+			t.Errorf("%s: %v, %d messages have come and %d were taken, want %d and %d", name, err, x.Come, x.Read.Load(), c.come, c.read)
 		}
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"github.com/openimpi/impi/core/board"
 	"github.com/openimpi/impi/core/coll"
 	"github.com/openimpi/impi/internal/abi/handles"
+	"github.com/openimpi/impi/internal/engine/calls"
 	"github.com/openimpi/impi/internal/fastpath"
+	"github.com/openimpi/impi/internal/native/shortbox"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/support/ntcopy"
 )
@@ -49,12 +51,55 @@ var headers = []header{
 		enums: []enum{{"plugins/sdk/link", []constant{
 			{"IMPI_SHORT_BOXES", "FastBoxCount", link.FastBoxCount}, {"IMPI_SHORT_LEAST", "MaxCarried", link.MaxCarried},
 			{"IMPI_LONG_MOST", "MaxLent", link.MaxLent}, {"IMPI_IS_APART", "FastBoxNowhere", link.FastBoxNowhere},
-		}}, {"core/coll", phases("IMPI_NATIVE_")}},
+		}}, {"core/coll", phases("IMPI_NATIVE_")}, {"internal/native/shortbox", []constant{
+			{"IMPI_SHORT_PIECES", "Pieces", shortbox.Pieces}, {"IMPI_PIECE_LEAST", "MinPiece", shortbox.MinPiece}, {"IMPI_SHORT_PLACE", "Place", shortbox.Place},
+			{"IMPI_SHORT_AREA", "Area", shortbox.Area}, {"IMPI_SHORT_BOX", "Box", int64(shortbox.Box)}, {"IMPI_SHORT_ENVELOPE", "Envelope", shortbox.Envelope},
+			{"IMPI_SHORT_LAG", "Lag", shortbox.Lag},
+		}}},
 		structs: []structure{
 			{"impi_short", reflect.TypeFor[link.CarriedMessage]()},
 			{"impi_native_phase_args", reflect.TypeFor[link.CarriedOperation]()},
+			{"impi_short_boxes", reflect.TypeFor[shortbox.Boxes]()},
+		},
+		declarations: map[string]string{
+			"Boxes.All":   "struct impi_shorts *%s",
+			"Boxes.Knows": "uint8_t %s[2]",
+			"Boxes.In":    "char %s[IMPI_SHORT_BOXES][IMPI_SHORT_BOX]",
 		},
 	},
+	{
+		file:  "cmd/libmpi/measure_layout.h",
+		guard: "IMPI_MEASURE_LAYOUT_H",
+		about: "The counts and times of calls, which C writes for C programs (docs/shared-memory.md), as Go defines them.",
+		enums: []enum{{"internal/engine/calls", []constant{
+			{"CALLS", "MaxNumbers", calls.MaxNumbers}, {"NOBODY", "NoPeer", calls.NoPeer}, {"NO_TAG", "NoTag", calls.NoTag},
+			{"COUNTED", "CountBit", calls.CountBit}, {"TRACED", "TraceBit", calls.TraceBit}, {"MERGED", "MergeBit", calls.MergeBit},
+			{"RING", "RingSize", calls.RingSize}, {"KINDS", "MaxKinds", calls.MaxKinds},
+			{"ENOUGH", "MinStreak", calls.MinStreak}, {"STEADY", "LongStreak", calls.LongStreak}, {"AGAIN", "MinStreakAfterPause", calls.MinStreakAfterPause},
+			{"STRIDE", "UntimedCalls", calls.UntimedCalls}, {"RUN_MOST", "MaxRunBytes", calls.MaxRunBytes},
+			{"SENDS", "Sends", calls.Sends}, {"RECEIVES", "Receives", calls.Receives}, {"TALLIES", "RunKinds", calls.RunKinds},
+			{"CALL_SEND", "Send", int64(calls.Send)}, {"CALL_RECV", "Recv", int64(calls.Recv)},
+		}}},
+		structs: []structure{
+			{"sum", reflect.TypeFor[calls.Sum]()},
+			{"event", reflect.TypeFor[calls.Event]()},
+			{"tally", fieldOf[calls.Run]("tallies").Elem()},
+			{"run", reflect.TypeFor[calls.Run]()},
+			{"burst", reflect.TypeFor[calls.Burst]()},
+			{"measure", reflect.TypeFor[calls.Memory]()},
+		},
+		declarations: map[string]string{"Run.owner": "_Atomic uintptr_t %s"},
+		check:        "cmd/libmpi/measure_layout.go",
+	},
+}
+
+// fieldOf returns the type of a field, whose own name may be that package's alone.
+func fieldOf[T any](name string) reflect.Type {
+	f, ok := reflect.TypeFor[T]().FieldByName(name)
+	if !ok {
+		panic("there is no field " + name)
+	}
+	return f.Type
 }
 
 var ofFastPath = enum{"internal/fastpath", []constant{
@@ -84,7 +129,7 @@ var ofFastPath = enum{"internal/fastpath", []constant{
 
 var ofLink = enum{"plugins/sdk/link", []constant{
 	{"FASTBOXES", "FastBoxCount", link.FastBoxCount}, {"IN_FASTBOX", "InFastBox", link.InFastBox}, {"MAX_FASTBOX", "MaxFastBox", link.MaxFastBox},
-	{"ENVELOPE_COST", "EnvelopeCost", link.EnvelopeCost}, {"FASTBOX_LAG", "FastBoxLag", link.FastBoxLag}, {"FASTBOX_SHARE", "FastBoxShare", link.FastBoxShare},
+	{"ENVELOPE_COST", "EnvelopeCost", link.EnvelopeCost}, {"FASTBOX_LAG", "FastBoxLag", link.FastBoxLag}, {"FASTBOX_OWED", "FastBoxOwed", link.FastBoxOwed}, {"FASTBOX_SHARE", "FastBoxShare", link.FastBoxShare},
 	{"FASTBOX_ALIGN", "FastBoxAlign", link.FastBoxAlign}, {"FASTBOX_PIECE", "FastBoxPiece", link.FastBoxPiece}, {"NOWHERE", "FastBoxNowhere", link.FastBoxNowhere},
 	{"CARRIED_MOST", "MaxCarried", link.MaxCarried}, {"LONG_MOST", "MaxLent", link.MaxLent},
 }}
@@ -109,7 +154,7 @@ func phases(prefix string) []constant {
 
 // flat are the fields that are structs in Go and no struct of their own in C. Those that are
 // embedded are so, too.
-var flat = map[string]bool{"fastBox.message": true}
+var flat = map[string]bool{"fastBox.message": true, "Memory.Traced": true}
 
 // inCalls are the declarations of fields whose type in C does not follow from that in Go.
 var inCalls = map[string]string{

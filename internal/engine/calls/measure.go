@@ -25,9 +25,9 @@ const (
 const MaxNumbers = 256
 
 // Memory contains the counts of calls: this package's own, or that of C code, which counts the
-// calls of C programs (cmd/libmpi/measure.h declares it).
+// calls of C programs (cmd/libmpi/measure.c).
 type Memory struct {
-	On    atomic.Uint32 // what C code does: counts, traces, merges
+	On    atomic.Uint32 // what C code does: CountBit, TraceBit, MergeBit
 	Ticks uint32        // 1: times are those of the CPU's counter, see clock
 
 	// Brief, Gap and Longest determine which calls are merged, in units of the clock: see merge.go.
@@ -41,9 +41,9 @@ type Memory struct {
 
 // The bits of On.
 const (
-	counts = 1
-	traces = 2 // records each call, for a Timeline
-	merges = 4 // with traces: merges short calls
+	CountBit = 1
+	TraceBit = 2 // each call is recorded, for a Timeline
+	MergeBit = 4 // with TraceBit: short calls are merged
 )
 
 // Sum contains the totals of all calls of a name.
@@ -55,7 +55,7 @@ type Sum struct {
 var (
 	mem     *Memory // nil: C code does not count, and counting was never enabled
 	byC     bool
-	on      atomic.Uint32            // what functions of core/mpi do: counts, traces, merges
+	on      atomic.Uint32            // the same for functions of core/mpi
 	context func(comm uint64) uint64 // returns the context ID plus 1 of C's communicator; 0: it is gone
 )
 
@@ -65,7 +65,7 @@ var (
 func CountInC(m *Memory, contextOf func(comm uint64) uint64) { mem, byC, context = m, true, contextOf }
 
 // Enable begins to count. Before it no call is counted, and no clock is read.
-func Enable() { enable(counts) }
+func Enable() { enable(CountBit) }
 
 // enabling guards enable: procs of tests share a process.
 var enabling sync.Mutex
@@ -77,7 +77,7 @@ func enable(what uint32) {
 		mem = new(Memory)
 	}
 	startClock()
-	if what&merges != 0 && mem.Brief == 0 {
+	if what&MergeBit != 0 && mem.Brief == 0 {
 		mem.bound(roughScale())
 	}
 	if byC {
@@ -109,15 +109,15 @@ func EndExchange(n Number, begun int64, peer, tag, source int, size int64, comm 
 
 func end(begun int64, w about, owner bool) {
 	ended, what := now(), on.Load()
-	if begun == late && what != traces|merges { // measuring was changed meanwhile
+	if begun == late && what != TraceBit|MergeBit { // measuring was changed meanwhile
 		begun = ended
 	}
-	if what&counts != 0 {
+	if what&CountBit != 0 {
 		mem.Sums[w.call].add(ended - begun)
 	}
 	switch {
-	case what&traces == 0:
-	case what&merges != 0:
+	case what&TraceBit == 0:
+	case what&MergeBit != 0:
 		mem.called(w, begun, ended, owner)
 	default:
 		var e Event

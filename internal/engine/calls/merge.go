@@ -209,7 +209,7 @@ func BeginUntimed() int64 {
 	switch on.Load() {
 	case 0:
 		return 0
-	case traces | merges:
+	case TraceBit | MergeBit:
 		return late
 	}
 	return now()

@@ -20,21 +20,20 @@ const (
 // one that has locked the process: only the owner writes the fields that are not guarded by the
 // burst's lock.
 type Run struct {
-	owner   uintptr       // of C
+	owner   uintptr       // of C: the thread, by the address of a variable of its own
 	streak  atomic.Uint32 // short calls that have followed each other closely; guarded by the lock
 	left    uint32        // calls that need not be timed
-	counted uint64        // of C: 1 while a receive is counted that has not ended
 	pace    uint64        // of Go: mean time of the last UntimedCalls or more untimed calls; guarded by the lock
 	since   uint64        // short calls since the last pause; guarded by the lock
-	_       [3]uint64
-	tallies [tallies]tally
+	_       [4]uint64
+	tallies [RunKinds]tally
 }
 
 // The calls that a run may contain.
 const (
 	Sends = iota
 	Receives
-	tallies
+	RunKinds // how many they are
 )
 
 // tally counts calls that are equal in everything that a line says of them.

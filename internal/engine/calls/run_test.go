@@ -272,7 +272,7 @@ func BenchmarkPair(b *testing.B) {
 	defer func() { mem = old; on.Store(was) }()
 	startClock()
 	mem.bound(roughScale())
-	on.Store(traces | merges)
+	on.Store(TraceBit | MergeBit)
 	i, run := 0, &mem.Burst.run
 	for b.Loop() {
 		if i++; i%(1<<14) == 0 {

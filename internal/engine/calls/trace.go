@@ -170,9 +170,9 @@ func Trace(w io.Writer, at TimelineProc, each bool) *Timeline {
 		t.print(`%s{"ph":"M","name":%q,"pid":%d,"tid":%d,"args":{"name":%s}}`+"\n", sep, m.what, t.at.Host, at.Rank, quoted(m.name))
 	}
 	if each {
-		enable(traces)
+		enable(TraceBit)
 	} else {
-		enable(traces | merges)
+		enable(TraceBit | MergeBit)
 	}
 	t.began = thisInstant()
 	t.start, t.scale = t.began.at.UnixNano(), 1

@@ -111,6 +111,9 @@ const (
 	// FastBoxLag is how many messages a reader takes before it publishes that it has taken
 	// them.
 	FastBoxLag = FastBoxCount / 4
+	// FastBoxOwed is the part of the memory for data that taken messages occupy when their reader
+	// publishes that, if they are fewer than FastBoxLag.
+	FastBoxOwed = 8
 	// FastBoxShare is the part of the memory for data that one message may use.
 	FastBoxShare = 2
 	// FastBoxAlign is the alignment of data in the memory for data, in bytes.
@@ -425,7 +428,7 @@ func (l *FastBoxes) Take(n uint32) {
 	if n > InFastBox {
 		l.Owed += uint64(n)
 	}
-	if l.Taken%FastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/8 {
+	if l.Taken%FastBoxLag == 0 || l.Owed > 0 && l.Owed >= l.InArea/FastBoxOwed {
 		l.Owed = 0
 		l.Told.Store(l.Taken)
 	}
