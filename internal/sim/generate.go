@@ -95,8 +95,14 @@ func (g *generator) surroundings(c *Case) {
 	for i := range c.Sites {
 		c.Sites[i].NoOnDemand = c.OnDemand && c.Sites[i].Foreign == nil && g.OneIn(6)
 	}
-	if c.Boards = g.OneIn(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 {
+	if c.Boards = g.OneIn(2); (c.Boards || c.Boxes) && g.IntN(3) > 0 || g.boxed {
 		c.oneHost()
+	}
+	if g.boxed {
+		c.Direct, c.Boxes = true, true
+		for i := range c.Sites {
+			c.Sites[i].NoDirect = false
+		}
 	}
 	switch { // last, so that the draws before do not depend on NoFaults
 	case g.limits.NoFaults && c.Resume != nil:
@@ -261,6 +267,7 @@ func oneIf(b bool) int {
 type generator struct {
 	*script.Draws
 	limits Limits
+	boxed  bool // the program has short messages within one host
 	strays bool // the program receives from any source, and a link between two procs is to be lost
 }
 

@@ -14,8 +14,11 @@ func (g *generator) program(c *Case) *script.Program {
 	o := script.Options{
 		Procs: c.Procs(), DataLen: int(min(c.params().DataLen, maxLength)), Steps: g.Between(1, max(1, g.limits.Steps>>g.IntN(4))),
 	}
-	if g.strays = g.OneIn(16); g.strays {
-		o.Steps = g.Between(1, 60)
+	switch g.IntN(16) {
+	case 14:
+		g.boxed, o.Weights = true, script.Weights{Shorts: 10, Messages: 1, Pauses: 1}
+	case 15:
+		g.strays, o.Steps = true, g.Between(1, 60)
 		o.Weights = script.Weights{Tokens: 10, Wildcards: 1, Pauses: 1}
 	}
 	if o.DataLen < 16 {

@@ -308,6 +308,11 @@ func missing(s *site, hosts []int) string {
 	return fmt.Sprintf("machines %v of site %d are missing", hosts, s.rank)
 }
 
+// Misplaced makes the site fail, which no fault of a case does in this way.
+func (m *siteHosts) Misplaced(at, child int) {
+	m.s.fail(lostHost(fmt.Sprintf("machine %d of site %d was sent to machine %d", child, m.s.rank, at)))
+}
+
 // ParentNotFound ends a host that has not found its parent.
 func (m *siteHosts) ParentNotFound(i int) { m.s.hosts[i].down((*host).close) }
 

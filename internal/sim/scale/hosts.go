@@ -324,6 +324,11 @@ func (x *headed) LostBelow(at int, hosts []int, why error) { x.Lost(at, hosts[0]
 // Missing must not happen.
 func (x *headed) Missing(_ []int, why error) { x.s.fail(why) }
 
+// Misplaced must not happen.
+func (x *headed) Misplaced(at, child int) {
+	x.s.fail(fmt.Errorf("site %d: host %d was sent to host %d", x.rank, child, at))
+}
+
 // ParentNotFound must not happen.
 func (x *headed) ParentNotFound(host int) {
 	x.s.fail(fmt.Errorf("site %d: host %d has not found its parent", x.rank, host))

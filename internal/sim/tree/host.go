@@ -245,6 +245,9 @@ func (h *host) attach(child int, p *pipe) int {
 			p.send(neighbour.BeatDown)
 		}
 	})
+	if errors.Is(err, membership.ErrUnknownHost) && !h.gone {
+		h.t.cfg.Owner.Misplaced(h.self, child)
+	}
 	if err != nil {
 		p.close()
 		return 0

@@ -44,6 +44,8 @@ type Owner interface {
 	LostBelow(at int, hosts []int, why error)
 	// Missing is called at the head if hosts have not joined in time.
 	Missing(hosts []int, why error)
+	// Misplaced is called at a host to which another one was sent that does not belong below it.
+	Misplaced(at, child int)
 	// ParentNotFound is called at a host that has not found its parent in time.
 	ParentNotFound(host int)
 }

@@ -60,6 +60,7 @@ func (r *rig) LostBelow(at int, hosts []int, _ error) {
 	r.say("host %d goes on without hosts %v", at, hosts)
 }
 func (r *rig) Missing(hosts []int, _ error) { r.say("missing: %v", hosts) }
+func (r *rig) Misplaced(at, child int)      { r.say("host %d sent to host %d", child, at) }
 func (r *rig) ParentNotFound(host int)      { r.say("alone: %d", host) }
 
 func newRig(t *testing.T, hosts, fan int) *rig {
