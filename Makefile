@@ -126,8 +126,9 @@ install: $(if $(BUILT),,build) ## install programs, library, headers, man pages,
 PACKAGES ?= out/packages
 STAGE ?= $(PACKAGES)/stage
 KINDS ?= deb rpm
-# Whom packages name as their maintainer: who makes some for others writes himself here.
-MAINTAINER ?= impi developers <openimpi@users.noreply.github.com>
+# Whom packages name as their maintainer: who makes some for others writes himself here. Nobody is
+# taken from git or the machine, so that the same commit makes the same packages for everybody.
+MAINTAINER ?= unnamed maintainer <root@localhost>
 
 # What programs and library are made of, for tools that look for known faults. Neither the time nor a
 # random number is in it, so that two of one commit are the same.

@@ -24,13 +24,15 @@ func TestPortsOfTheRunningJob(t *testing.T) {
 	var taken [2]net.Listener
 	var ports []any
 	for i := range taken {
-		if taken[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		// Connections of others come from ports that the system chooses at 127.0.0.1, and would take
+		// one that is free for a moment.
+		if taken[i], err = net.Listen("tcp", loopback.Unused(t)); err != nil {
 			t.Fatal(err)
 		}
 		ports = append(ports, taken[i].Addr().(*net.TCPAddr).Port)
 	}
-	text := fmt.Sprintf("job {\n  embedded_server { listen = \"127.0.0.1:%d\" }\n  auth \"none\" {}\n}\n"+
-		"site \"alpha\" {\n  client = 0\n  host {\n    address = \"127.0.0.1\"\n    procs = 2\n    port = %d\n  }\n}\n", ports...)
+	text := strings.ReplaceAll(fmt.Sprintf("job {\n  embedded_server { listen = \"ADDRESS:%d\" }\n  auth \"none\" {}\n}\n"+
+		"site \"alpha\" {\n  client = 0\n  host {\n    address = \"ADDRESS\"\n    procs = 2\n    port = %d\n  }\n}\n", ports...), "ADDRESS", loopback.Address().String())
 	path := file(t, text+fmt.Sprintf("program { command = [%q] }\n", self))
 	for _, name := range []string{"validate", "doctor"} {
 		status, out, errs := impiNode(t, "", name, path)

@@ -12,7 +12,6 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
 	"github.com/openimpi/impi/internal/measured"
-	"github.com/openimpi/impi/plugins/host"
 )
 
 // Exit statuses of impi-node links in addition to 0 and statusUsage.
@@ -52,7 +51,7 @@ func (o *linksOptions) run(_ []string, out, errw io.Writer) (int, error) {
 	if o.keep != "" && !o.measure {
 		return statusUsage, errors.New("-keep keeps what -measure measures: give both")
 	}
-	found := links.Survey(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{All: o.all, AllUpTo: fewPairs, Here: o.here, Sites: !o.here})
+	found, _ := o.Survey(context.Background(), links.Request{All: o.all, AllUpTo: fewPairs, Here: o.here, Sites: !o.here}, errw)
 	jobs := slices.DeleteFunc(links.Merge(found), func(j links.Job) bool { return !o.Includes(&j) })
 	if len(jobs) == 0 {
 		return statusNoJob, errors.New(o.nothing(len(found)))

@@ -201,7 +201,7 @@ const (
 	Malformed   Verdict = 5  // the dialler does not use this greeting
 	Leaving     Verdict = 6  // the job is ending here
 	NotAllowed  Verdict = 7  // the acceptor's routes do not allow such a link
-	Busy        Verdict = 8  // the acceptor measures another link, or still makes its first channels
+	Busy        Verdict = 8  // the acceptor measures another link, still makes its first channels, or has drained the transport for a spare site
 	UnknownLink Verdict = 9  // the acceptor has no link of that session, or no longer
 	ClosedPort  Verdict = 10 // the port is closed
 	PortFull    Verdict = 11 // too many connections wait at the port already

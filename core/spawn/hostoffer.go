@@ -8,7 +8,7 @@ import (
 
 // The pauses of a spare site before it dials a host again.
 const (
-	LostPause = 10 * time.Second       // after the host was lost
+	LostPause = 10 * time.Second       // after the host was lost, or while it cannot be dialled
 	IdlePause = 250 * time.Millisecond // after an idle link has ended: the host may be ending
 )
 
@@ -25,6 +25,7 @@ type HostOffer struct {
 	procs    int  // in the offer
 	changed  bool // since it was last dialled
 	lost     bool
+	there    bool // the host has answered since the candidates were listed, and does not take links now
 	steps    []OfferStep
 }
 
@@ -44,7 +45,7 @@ type OfferAction uint8
 
 // The actions.
 const (
-	ListCandidates OfferAction = iota // find by which candidates the host can be dialled now, and call Candidates
+	ListCandidates OfferAction = iota // find by which candidates the host can be dialled now, and call Candidates or Drained
 	DialOffer                         // dial by Candidate, offer the site on the link, and call Dialled or Refused
 	OfferLinked                       // the host has an idle link
 	OfferLost                         // the host has not answered for too long, or refuses the site if Final is set: Plan has the reasons
@@ -85,7 +86,7 @@ func (o *HostOffer) Begin(procs int) {
 }
 
 func (o *HostOffer) list() {
-	o.state = offerListing
+	o.state, o.there = offerListing, false
 	o.steps = append(o.steps, OfferStep{Action: ListCandidates})
 }
 
@@ -97,9 +98,18 @@ func (o *HostOffer) Candidates(now time.Time, n int) {
 	}
 }
 
+// Drained records, instead of Candidates, that the host could be dialled only by transports that are
+// drained. That is not for long and no fault of the host, which is not lost by it.
+func (o *HostOffer) Drained(now time.Time) {
+	if o.state == offerListing {
+		o.state, o.until = offerResting, now.Add(LostPause)
+	}
+}
+
 // Dialled records how the dial has ended.
 func (o *HostOffer) Dialled(now time.Time, a dynamic.DialResult) {
 	if o.state == offerDialling {
+		o.there = o.there || a.Verdict == dynamic.Busy
 		o.goOn(now, o.plan.Dialled(now, a))
 	}
 }
@@ -118,10 +128,10 @@ func (o *HostOffer) goOn(now time.Time, step dynamic.DialStep) {
 			o.list()
 		}
 	default:
-		if !o.lost {
-			o.steps = append(o.steps, OfferStep{Action: OfferLost})
+		o.state, o.until = offerResting, now.Add(LostPause)
+		if !o.there && !o.lost {
+			o.lost, o.steps = true, append(o.steps, OfferStep{Action: OfferLost})
 		}
-		o.lost, o.state, o.until = true, offerResting, now.Add(LostPause)
 	}
 }
 

@@ -24,12 +24,16 @@ func (r *offerRun) event(e string) {
 		r.o.Begin(0)
 	case scan(e, "ways %d", &n):
 		r.o.Candidates(r.now, n)
+	case verb == "drained":
+		r.o.Drained(r.now)
 	case verb == "linked":
 		r.o.Dialled(r.now, dynamic.DialResult{})
 	case verb == "failed":
 		r.o.Dialled(r.now, failed)
 	case verb == "unlike": // a verdict of the host's greeting is no end
 		r.o.Dialled(r.now, dynamic.DialResult{Err: errors.New("no"), Verdict: dynamic.NotAllowed})
+	case verb == "busy":
+		r.o.Dialled(r.now, dynamic.DialResult{Err: errors.New("no"), Verdict: dynamic.Busy})
 	case verb == "refused":
 		r.o.Refused()
 	case scan(e, "procs %d", &n):
@@ -77,6 +81,8 @@ func TestHostOffer(t *testing.T) {
 		{"no verdict is final", "begin, ways 1, unlike, 50ms, linked", "list dial0 dial0 linked"},
 		{"it does not answer", "begin, ways 1, failed, 50ms, failed, 1000ms, failed, 9999ms, 1ms", "list dial0 dial0 lost(1,false) list"},
 		{"it is lost once", "begin, ways 0, 10000ms, ways 0, 10000ms, ways 1, linked, ended, 250ms, ways 0", "list lost(0,false) list list dial0 linked list lost(0,false)"},
+		{"its transports are drained", "begin, drained, 9999ms, 1ms, drained, 10000ms, ways 1, linked, ended, 250ms, drained, 10000ms, ways 0", "list list list dial0 linked list list lost(0,false)"},
+		{"those of the host are drained", "begin, ways 2, busy, failed, 1000ms, 10000ms, ways 1, failed, 50ms, failed, 1000ms", "list dial0 dial1 list dial0 dial0 lost(1,false)"},
 		{"it refuses the site", "begin, ways 2, failed, refused, 60000ms, procs 2", "list dial0 dial1 lost(1,true)"},
 		{"a spawn takes the link", "begin, ways 1, linked, taken, ways 1, linked", "list dial0 linked list dial0 linked"},
 		{"the link ends", "begin, ways 1, linked, ended, 249ms, 1ms, ways 1, linked", "list dial0 linked list dial0 linked"},

@@ -25,7 +25,9 @@ func (p *place) text(f *flag.Flag) string {
 	}
 	for _, e := range entries(p.help) {
 		if slices.Contains(e.names, f.Name) {
-			return e.text
+			text, _, _ := strings.Cut(e.text, "; ") // a menu has room for the first of its parts
+			text, _, _ = strings.Cut(text, ". ")
+			return text
 		}
 	}
 	return ""

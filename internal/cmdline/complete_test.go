@@ -26,7 +26,7 @@ func sample() *Command {
 		Help: "prog does things. It does more.\n\nUsage:\n  prog -n N FILE\n  prog show list|all [-json]\n\nFlags:\n  -n N     how many\n  -quiet   say nothing\n"}
 	root.Flags.Int("n", 1, "")
 	root.Flags.Bool("quiet", false, "")
-	show := &Command{Name: "show", Help: "prog show shows what there is,\nor not.\n\nUsage:\n  prog show list|all [-json|-nft]\n\nFlags:\n  -json        print JSON: isn't it\n               nice\n  -job NAME    the job of\n  -colour-of-text WHAT\n               red or blue\n"}
+	show := &Command{Name: "show", Help: "prog show shows what there is,\nor not.\n\nUsage:\n  prog show list|all [-json|-nft]\n\nFlags:\n  -json        print JSON: isn't it\n               nice; or not,\n               who knows\n  -job NAME    the job of\n  -colour-of-text WHAT\n               red or blue\n"}
 	for _, name := range []string{"list", "all"} {
 		sub := &Command{Name: name, Flags: NewFlags(), Run: says(name, 3)}
 		sub.Flags.Bool("json", false, "")
@@ -159,7 +159,7 @@ func TestShells(t *testing.T) {
 func TestZsh(t *testing.T) {
 	script := zsh(sample())
 	for _, want := range []string{
-		"subs=('make:makes it' 'show:shows what there is, or not')", `'-json:print JSON: isn'\''t it'`, "'-colour-of-text:red or blue'", "'-quiet:say nothing'",
+		"subs=('make:makes it' 'show:shows what there is, or not')", `'-json:print JSON: isn'\''t it nice'`, "'-colour-of-text:red or blue'", "'-quiet:say nothing'",
 		"values=('-colour-of-text=red|blue' '-job=FILE')",
 	} {
 		if !strings.Contains(script, want) {
@@ -174,7 +174,7 @@ func TestFish(t *testing.T) {
 	for _, want := range []string{
 		"complete -c prog -n '__prog_is' -f -a show -d 'shows what there is, or not'\n",
 		"complete -c prog -n '__prog_is show' -f -a list\n",
-		"complete -c prog -n '__prog_in show list' -o json -d 'print JSON: isn\\'t it'\n",
+		"complete -c prog -n '__prog_in show list' -o json -d 'print JSON: isn\\'t it nice'\n",
 		"complete -c prog -n '__prog_in show list' -o colour-of-text -x -a 'red blue' -d 'red or blue'\n",
 		"complete -c prog -n 'not __fish_seen_subcommand_from make show' -o quiet -d 'say nothing'\n",
 	} {

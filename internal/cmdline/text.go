@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// entry is what a help text says of a flag, on a line of its own: two blanks, its names, its value,
-// two blanks or more, and the text.
+// entry is what a help text says of a flag, beginning with a line of its own: two blanks, its names,
+// its value, two blanks or more, and the text, which goes on in lines that are further to the right.
 type entry struct {
 	names       []string // without dashes
 	value, text string
@@ -24,11 +24,14 @@ func entries(help string) (list []entry) {
 		if !ok {
 			continue
 		}
-		head, text, wide := strings.Cut(line, "  ")
-		if !wide && i+1 < len(lines) { // the value leaves no room
-			text = lines[i+1]
+		head, text, _ := strings.Cut(line, "  ") // without a text the value leaves no room for it
+		for _, more := range lines[i+1:] {
+			if !strings.HasPrefix(more, "    ") {
+				break
+			}
+			text += " " + more
 		}
-		e := entry{text: strings.TrimSpace(text)}
+		e := entry{text: strings.Join(strings.Fields(text), " ")}
 		parts := strings.Split("-"+head, ", ")
 		if slices.ContainsFunc(parts, func(part string) bool { return !strings.HasPrefix(part, "-") }) {
 			continue // a sentence

@@ -267,6 +267,9 @@ func installsDeb(t *testing.T, dpkg, old, next string) {
 	}
 	manage("-i", old)
 	works(t, root)
+	if s := manage("-s", "impi"); !strings.Contains(s, "\nMaintainer: unnamed maintainer <root@localhost>\n") {
+		t.Errorf("who made it has not said who maintains it:\n%s", s)
+	}
 	if err := os.WriteFile(config, []byte("PORT=7999\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -47,29 +47,30 @@ func TestText(t *testing.T) {
   tcp 7802       the head of the site  from 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.2, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.2, 2001:db8::5
-  udp any        direct links by quic  from 10.0.0.2, 10.9.0.1
+  udp any        direct links by quic  from 10.0.0.2, 2001:db8::5, 10.9.0.1
   tcp any        spawned worlds        from 10.0.0.2, 2001:db8::5, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site alpha, host 10.0.0.2
   tcp 7900-7999  channels              from 10.0.0.1, 2001:db8::5, 10.9.0.1, hosts of lam
   tcp 7900-7999  direct links by tcp   from 10.0.0.1, 2001:db8::5
-  udp any        direct links by quic  from 10.0.0.1, 10.9.0.1
+  udp any        direct links by quic  from 10.0.0.1, 2001:db8::5, 10.9.0.1
   tcp any        spawned worlds        from 10.0.0.1, 2001:db8::5, 10.9.0.1
   tcp 9464       metrics               from Prometheus
 site beta, host 2001:db8::5
-  tcp 7801       channels             from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam
-  tcp 7900-7999  direct links by tcp  from 10.0.0.1, 10.0.0.2
-  udp any        channels by quic     from 10.0.0.1, 10.0.0.2, 10.9.0.1
-  tcp any        spawned worlds       from 10.0.0.1, 10.0.0.2, 10.9.0.1
-  tcp 9464       metrics              from Prometheus
+  tcp 7801       channels                    from 10.0.0.1, 10.0.0.2, 10.9.0.1, hosts of lam
+  tcp 7900-7999  direct links by tcp         from 10.0.0.1, 10.0.0.2
+  udp any        direct links by quic        from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp any        spawned worlds              from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp 7900-7999  channels of spawned worlds  from 10.0.0.1, 10.0.0.2, 10.9.0.1
+  tcp 9464       metrics                     from Prometheus
 site gamma, host 10.9.0.1
   tcp any  channels          from 10.0.0.1, 10.0.0.2, 2001:db8::5, hosts of lam
   udp any  channels by quic  from 10.0.0.1, 10.0.0.2, 2001:db8::5
   tcp any  spawned worlds    from 10.0.0.1, 10.0.0.2, 2001:db8::5
 direct links by quic: write ports = "7800-7899" at the top of the file, for all that listens
 spawned worlds: write ports = "7800-7899" at the top of the file, for all that listens; or forbid them at all sites: spawn { slots = 0 }
-channels by quic: write ports = "7800-7899" at the top of the file, for all that listens
 channels: write ports = "7800-7899" at the top of the file, for all that listens
+channels by quic: write ports = "7800-7899" at the top of the file, for all that listens
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -86,7 +87,7 @@ func TestNFT(t *testing.T) {
 		"add rule inet filter input ip saddr { 10.0.0.2, 10.9.0.1 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"add rule inet filter input ip6 saddr { 2001:db8::5 } tcp dport 7800 accept comment \"the job's server\"\n",
 		"# add rule inet filter input ip saddr { addresses of hosts of lam } tcp dport 7800 accept comment \"the job's server\"\n",
-		"# direct links by quic: udp any from 10.0.0.2, 10.9.0.1: write ports = ",
+		"# direct links by quic: udp any from 10.0.0.2, 2001:db8::5, 10.9.0.1: write ports = ",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
@@ -105,7 +106,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rules []Rule
-	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 20 {
+	if err := json.Unmarshal([]byte(got), &rules); err != nil || len(rules) != 21 {
 		t.Fatalf("%d rules, %v", len(rules), err)
 	}
 	if r := rules[0]; r.Site != "alpha" || r.Host != "10.0.0.1" || r.Proto != "tcp" || r.Ports != "7800" || len(r.From) != 4 || r.For == "" || r.Remedy != "" {

@@ -50,7 +50,7 @@ func Rules(job *config.Job) (list []Rule) {
 				list = append(list, directRule(job, s, h, t)...)
 			}
 			list = append(list, treeRule(s, i)...)
-			list = append(list, spawnedRule(job, s, h)...)
+			list = append(list, spawnedRules(job, s, h)...)
 			list = append(list, nativeRule(s, h)...)
 			list = append(list, sshRule(s, i)...)
 			list = append(list, metricsRule(s, h)...)
@@ -117,25 +117,34 @@ func treeRule(s config.Site, i int) []Rule {
 	return some(r)
 }
 
-// spawnedRule admits all hosts to what a node opens for the worlds that its procs spawn: their
-// server, the head of their procs at this site, and their channels.
-func spawnedRule(job *config.Job, s config.Site, h config.Host) []Rule {
-	all := job.All()
-	if job.Complete && !slices.ContainsFunc(all, func(x config.Site) bool { return x.Spawn.Slots > 0 }) {
+// spawnedRules admit all hosts to what a node opens for the worlds that its procs spawn: their
+// server, the head of their procs at this site, and their channels, which have ports of their own.
+func spawnedRules(job *config.Job, s config.Site, h config.Host) (list []Rule) {
+	if !spawns(job) {
 		return nil
 	}
 	r := Rule{Site: s.Name, Host: h.String(), Proto: "tcp", Ports: port(0, s), For: "spawned worlds"}
 	if r.Ports == anyPort {
 		r.Remedy = useRange + "; or forbid them at all sites: spawn { slots = 0 }"
 	}
-	for _, x := range all {
+	for _, x := range job.All() {
 		if x.Name == s.Name {
 			r.From = append(r.From, others(s, h)...)
 		} else if !x.Foreign {
 			r.From = append(r.From, hosts(x)...)
 		}
 	}
-	return some(r)
+	list = some(r)
+	if in, ok := channelRange(s); ok && h.Port != 0 { // without a port of its own the host has a rule for the range
+		r.Ports, r.Remedy, r.For = in, "", "channels of spawned worlds"
+		list = append(list, some(r)...)
+	}
+	return list
+}
+
+// spawns reports whether procs may be spawned at any site of the job.
+func spawns(job *config.Job) bool {
+	return !job.Complete || slices.ContainsFunc(job.All(), func(x config.Site) bool { return x.Spawn.Slots > 0 })
 }
 
 func others(s config.Site, but config.Host) (list []string) {
@@ -161,10 +170,8 @@ func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
 		if r.Ports == anyPort {
 			r.Remedy = useRange
 		}
-		for _, t := range s.Transports {
-			if first, last, ok := portRange(t); ok && t.Known.Channels {
-				r.Ports, r.Remedy = ports(first, last), ""
-			}
+		if in, ok := channelRange(s); ok {
+			r.Ports, r.Remedy = in, ""
 		}
 	}
 	for _, x := range job.All() {
@@ -177,7 +184,19 @@ func channelRule(job *config.Job, s config.Site, h config.Host) []Rule {
 	return some(r)
 }
 
-// directRule admits direct links by a transport, from all sites whose routes allow them.
+// channelRange returns the ports to which the transport that makes channels is bound by settings of
+// its own.
+func channelRange(s config.Site) (in string, ok bool) {
+	for _, t := range s.Transports {
+		if first, last, bound := portRange(t); bound && t.Known.Channels {
+			in, ok = ports(first, last), true
+		}
+	}
+	return in, ok
+}
+
+// directRule admits direct links by a transport, from all sites whose routes allow them, to procs of
+// the job or to those that its procs spawn.
 func directRule(job *config.Job, s config.Site, h config.Host, t config.Transport) []Rule {
 	if t.Known.Machine {
 		return nil
@@ -197,7 +216,7 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 	}
 	direct := false
 	for _, x := range job.All() {
-		links := !x.Foreign && linksDirectly(s, x, t.Name)
+		links := !x.Foreign && (linksDirectly(s, x, t.Name) || spawns(job) && linksWorlds(s, x, t.Name))
 		if !links && (x.Foreign || !offers(s, t.Name) || !makesChannels(x, s, t.Name)) {
 			continue
 		}
@@ -215,8 +234,17 @@ func directRule(job *config.Job, s config.Site, h config.Host, t config.Transpor
 }
 
 func linksDirectly(s, x config.Site, transport string) bool {
-	allows := func(r config.Route) bool { return r.Direct && slices.Contains(r.Prefer, transport) }
-	return allows(s.RouteTo(x.Name)) && allows(x.RouteTo(s.Name))
+	return allows(s.RouteTo(x.Name), transport) && allows(x.RouteTo(s.Name), transport)
+}
+
+// linksWorlds reports whether procs of two sites have direct links by a transport if they are of two
+// worlds, as parents and those they spawn are.
+func linksWorlds(s, x config.Site, transport string) bool {
+	return allows(s.RouteTo("*"), transport) && allows(x.RouteTo("*"), transport)
+}
+
+func allows(r config.Route, transport string) bool {
+	return r.Direct && slices.Contains(r.Prefer, transport)
 }
 
 // offers reports whether the nodes of a site listen for links by a transport: for all that any of

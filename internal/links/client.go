@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"google.golang.org/grpc/codes"
@@ -80,6 +81,9 @@ func callFault(err error) error {
 	case codes.DeadlineExceeded:
 		return ErrSilent
 	case codes.Unavailable:
+		if strings.Contains(s.Message(), "timeout") { // of gRPC's pings, or of its greeting
+			return ErrSilent
+		}
 		return ErrGone
 	case codes.Unimplemented:
 		return fmt.Errorf("%w: %s: ask with the impi-node that the job runs with", ErrRequest, s.Message())

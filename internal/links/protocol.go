@@ -70,6 +70,8 @@ type Request struct {
 	All     bool // links: also unused pairs
 	AllUpTo int  `json:"Few"` // links: All if the site has no more pairs than this
 	Views   int  // links: most pairs of an answer; 0: MaxViews
+	// Limit is how long the node of another site waits for the answer; 0: a short time.
+	Limit time.Duration `json:",omitempty"`
 
 	// probe: from a rank of the site's, by a transport.
 	Local, Peer int

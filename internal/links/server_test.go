@@ -56,7 +56,7 @@ func hello(context.Context, Request) Answer { return Answer{Node: &Node{State: N
 func TestRequestArrivesWhole(t *testing.T) {
 	asked := Request{
 		Op: OpProbe, Host: "10.77.0.2", Number: 3, Here: true, All: true, AllUpTo: 4, Local: 5, Peer: 6, Transport: "tcp", Force: true,
-		Sites: true, Calls: true, Account: true, Log: true, ByHost: true, Views: 7, Check: true, Text: "job",
+		Sites: true, Calls: true, Account: true, Log: true, ByHost: true, Views: 7, Check: true, Text: "job", Limit: time.Second,
 	}
 	v := reflect.ValueOf(asked)
 	for i := range v.NumField() {
@@ -65,7 +65,7 @@ func TestRequestArrivesWhole(t *testing.T) {
 		}
 	}
 	want := asked
-	want.Views, want.Check, want.Text = 0, false, "" // which hosts say to each other alone
+	want.Views, want.Check, want.Text, want.Limit = 0, false, "", 0 // which hosts say to each other alone
 	dir := serve(t, func(_ context.Context, got Request) Answer {
 		if got != want {
 			t.Errorf("%+v, want %+v", got, want)

@@ -19,11 +19,12 @@ type Selection struct {
 	PID         int // a process of the job; 0: any
 	Deadline    time.Duration
 
-	user string
+	user     string
+	patience patience
 }
 
 // NewSelection returns the choice without flags: all jobs of this user.
-func NewSelection() *Selection { return &Selection{UID: os.Geteuid(), Deadline: 2 * time.Second} }
+func NewSelection() *Selection { return &Selection{UID: os.Geteuid(), Deadline: firstLimit} }
 
 // AddFlags adds -job, -run-dir and -user to the flags of a command that takes no arguments.
 func (c *Selection) AddFlags(to *cmdline.Command) {
@@ -42,10 +43,14 @@ func (c *Selection) AddFlags(to *cmdline.Command) {
 }
 
 // AddPIDAndDeadline adds -pid, for the job of a process, and -deadline, the time that nodes have to
-// answer.
+// answer, without which Survey waits longer for some.
 func (c *Selection) AddPIDAndDeadline(to *cmdline.Command) {
 	to.Flags.IntVar(&c.PID, "pid", 0, "")
-	to.Flags.DurationVar(&c.Deadline, "deadline", c.Deadline, "")
+	to.Flags.Func("deadline", "", func(text string) (err error) {
+		c.patience.fixed = true
+		c.Deadline, err = time.ParseDuration(text)
+		return err
+	})
 }
 
 // Includes reports whether -job and -pid, where they are set, fit a job.

@@ -89,9 +89,9 @@ func Serve(s Settings) (*Server, error) {
 	return m, nil
 }
 
-// Add serves the metrics of another node of this process, too, until remove is called, which waits
-// for a scrape that is under way: s.Describe is not called any more when it has returned. Its job,
-// or its site, must have another name than those that are served already.
+// Add serves the metrics of another node of this process, too, until remove is called, which cuts
+// short a scrape that is under way and waits for it: s.Describe is not called any more when it has
+// returned. Its job, or its site, must have another name than those that are served already.
 func (m *Server) Add(s Settings) (remove func(), err error) {
 	return m.add(newCollector(s))
 }
@@ -121,20 +121,22 @@ type collector struct {
 	descs   []*prometheus.Desc // of table
 	latency *latencies
 
-	scraped sync.RWMutex // locked for reading by a scrape
-	ended   bool         // a scrape that has begun before finds nothing
+	scraped sync.RWMutex    // locked for reading by a scrape
+	life    context.Context // when it ends, scrapes find nothing, those that have begun before included
+	cancel  context.CancelFunc
 }
 
-// end waits for scrapes that ask the node, and has further ones ask it no more.
+// end interrupts scrapes that ask the node, waits for them, and has further ones ask it no more.
 func (c *collector) end() {
+	c.cancel()
 	c.scraped.Lock()
 	defer c.scraped.Unlock()
-	c.ended = true
 }
 
 func newCollector(s Settings) *collector {
 	constant := prometheus.Labels{"mpi_job": valid(s.Job), "site": s.Site}
 	c := &collector{Settings: s, latency: newLatencies(constant)}
+	c.life, c.cancel = context.WithCancel(context.Background())
 	for i := range table {
 		m := &table[i]
 		c.descs = append(c.descs, prometheus.NewDesc(m.name, m.help, m.labels, constant))
@@ -154,12 +156,15 @@ func (c *collector) Describe(descs chan<- *prometheus.Desc) {
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.scraped.RLock()
 	defer c.scraped.RUnlock()
-	if c.ended {
+	if c.life.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	ctx, cancel := context.WithTimeout(c.life, lookLimit)
 	defer cancel()
 	n := c.Settings.Describe(ctx)
+	if c.life.Err() != nil {
+		return // procs that have not answered yet are not silent
+	}
 	for i := range table {
 		m := &table[i]
 		m.values(n, func(v float64, labels ...string) {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -68,5 +69,34 @@ func TestRemoveWaitsForAScrape(t *testing.T) {
 		if c.Collect(late); len(late) > 0 {
 			t.Errorf("%d metrics of what is removed", len(late))
 		}
+	}
+}
+
+// TestRemoveInterruptsAScrape: the end of a world does not wait for procs that a scrape has asked and
+// that do not answer, and what is known of the world by then is not served.
+func TestRemoveInterruptsAScrape(t *testing.T) {
+	entered, why := make(chan struct{}), make(chan error, 1)
+	c := newCollector(Settings{Job: "heat/spawn1", Site: "alpha", Describe: func(ctx context.Context) *links.Node {
+		close(entered)
+		<-ctx.Done()
+		why <- ctx.Err()
+		return sample()
+	}})
+	scraped := make(chan prometheus.Metric, 1000)
+	go func() {
+		defer close(scraped)
+		c.Collect(scraped)
+	}()
+	<-entered
+	c.end()
+	if err := <-why; !errors.Is(err, context.Canceled) {
+		t.Errorf("the scrape ends with %v", err)
+	}
+	served := 0
+	for range scraped {
+		served++
+	}
+	if served > 0 {
+		t.Errorf("it serves %d metrics", served)
 	}
 }

@@ -52,8 +52,8 @@ func (n *node) verdict(ctx context.Context, err error) *ending.Failure {
 	return lifetime.Interrupted(n.opt.Site.Name, context.Cause(ctx))
 }
 
-// shutDown ends everything that the node has started. If there is a failure f, the other sites are
-// told first.
+// shutDown ends everything that the node has started. If there is a failure f, the other sites and
+// hosts are told first: whoever looks at this node may hold up the rest.
 func (n *node) shutDown(f *ending.Failure) {
 	declined := n.client.Decline(f)
 	notice := ending.EndingNode{Head: n.cluster.IsHead(), Excluded: n.survival.excluded()}.Notice(f)
@@ -72,6 +72,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	if f != nil {
 		n.procs.AnnounceEnd(f.Text, f.Status)
 	}
+	n.tellHosts(f, notice.Peers)
 	if n.metrics != nil {
 		n.metrics.Close()
 	}
@@ -94,7 +95,7 @@ func (n *node) shutDown(f *ending.Failure) {
 	if n.parents != nil && f != nil {
 		n.parents.Failed(f)
 	}
-	n.stopSwitches(f, notice.Peers)
+	n.stopSwitches()
 	n.procs.Stop()
 	n.native.Stop()
 	if n.tasks != nil {

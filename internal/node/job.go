@@ -109,13 +109,9 @@ func (n *node) startSwitches(channels []map[wire.HostRank]link.Link) error {
 	return nil
 }
 
-// stopSwitches stops the packet switches, after the switches of other hosts were told of a failure
-// f, if tell is set. Channels that have not ended are dropped, which tells hosts of other MPIs that
-// the job has failed.
-func (n *node) stopSwitches(f *ending.Failure, tell bool) {
-	if tell {
-		tellHosts(n, f)
-	}
+// stopSwitches stops the packet switches. Channels that have not ended are dropped, which tells
+// hosts of other MPIs that the job has failed.
+func (n *node) stopSwitches() {
 	for _, h := range n.hosts {
 		if h.running {
 			h.sw.Stop()
@@ -125,8 +121,12 @@ func (n *node) stopSwitches(f *ending.Failure, tell bool) {
 	}
 }
 
-// tellHosts tells the hosts that have channels with those of this node why the job ends.
-func tellHosts(n *node, f *ending.Failure) {
+// tellHosts tells the hosts that have channels with those of this node why the job ends, if they are
+// to be told.
+func (n *node) tellHosts(f *ending.Failure, tell bool) {
+	if !tell {
+		return
+	}
 	limit := time.After(agent.TellTime)
 	var all []chan struct{}
 	for _, h := range n.hosts {

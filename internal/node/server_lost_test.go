@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"net"
 	"os"
 	"strings"
@@ -101,6 +102,26 @@ func TestProcKilledWithoutServer(t *testing.T) {
 	if f[1].Status != 137 || f[0].Status != ending.StatusRemote || f[2].Status != ending.StatusRemote {
 		t.Errorf("%+v, %+v, %+v", f[0], f[1], f[2])
 	}
+}
+
+// TestPeersAreToldFirst: a node whose part of the job fails tells the other sites before it waits
+// for those who look at it, as metrics and pages do.
+func TestPeersAreToldFirst(t *testing.T) {
+	all, r, word := serverBehind(t, testJob("abortonword", 2, 1, 1))
+	all[1].n.unserve = func() {
+		limit, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		for _, i := range []int{0, 2} {
+			select {
+			case <-all[i].done:
+			case <-limit.Done():
+				t.Errorf("site %d goes on", i)
+			}
+		}
+	}
+	lose(t, all, r)
+	word()
+	wantAll(t, all, "rank 2 on site beta called MPI Abort with code 7: on purpose")
 }
 
 // TestAbortWithoutServer is TestProcKilledWithoutServer for MPI_Abort, and for a server that does

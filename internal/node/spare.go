@@ -29,6 +29,8 @@ func takeSpare(ctx context.Context, n *node, a *accept.Arrival) error {
 	switch {
 	case n.spareSites == nil || a.Hello.Dst != wire.WorldRank(n.hosts[a.At.Host.Index].Rank):
 		verdict = dynamic.UnknownRank // a spawned world has no spare sites
+	case n.routes.Drained.Has(a.At.Transport.Name):
+		verdict = dynamic.Busy // the host is there, which a spare site must not take for lost
 	case !n.routes.AllowsWorlds(a.Link, a.At.Transport):
 		verdict = dynamic.NotAllowed
 	}
@@ -253,11 +255,12 @@ type spareDialler struct {
 	ours  *dynamic.BusinessCard
 }
 
-// candidates lists how a host can be dialled now.
-func (d *spareDialler) candidates(to wire.HostRank) []routes.Candidate {
+// candidates lists how a host can be dialled now, and reports whether it could be by drained
+// transports alone.
+func (d *spareDialler) candidates(to wire.HostRank) (now []routes.Candidate, drained bool) {
 	theirs := d.cards.At(d.job.Hosts[to].FirstProc)
 	if theirs == nil {
-		return nil
+		return nil, false
 	}
 	return routes.SpareCandidates(d.n.routes, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String())
 }

@@ -48,9 +48,11 @@ func (rt *Table) WorldCandidates(local wire.WorldRank, theirs *dynamic.BusinessC
 }
 
 // SpareCandidates lists how a spare site, whose card is ours, can reach a host of the job, by its
-// route to any site.
-func SpareCandidates(rt *Table, ours, theirs *dynamic.BusinessCard, from string) []Candidate {
-	return rt.candidatesTo(rt.RouteToWorlds(theirs), ours, theirs, from)
+// route to any site. If there is no way, it reports whether there would be by drained transports.
+func SpareCandidates(rt *Table, ours, theirs *dynamic.BusinessCard, from string) (now []Candidate, drained bool) {
+	r := rt.RouteToWorlds(theirs)
+	now = rt.candidatesTo(r, ours, theirs, from)
+	return now, len(now) == 0 && len(allCandidates(rt, r, ours, theirs, from)) > 0
 }
 
 // candidatesTo lists the candidates for new links: drained transports are left out.

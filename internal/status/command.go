@@ -18,7 +18,6 @@ import (
 
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/links"
-	"github.com/openimpi/impi/plugins/host"
 )
 
 // Help is the text of its -h.
@@ -61,10 +60,13 @@ type options struct {
 	*links.Selection
 	json, here, watch bool
 	every             time.Duration
+
+	limit time.Duration // that nodes had in the last look
+	note  io.Writer     // is told for whom a look waits
 }
 
 func newCommand(name, help string) (*cmdline.Command, *options) {
-	o := &options{Selection: links.NewSelection()}
+	o := &options{Selection: links.NewSelection(), note: io.Discard}
 	c := &cmdline.Command{Name: name, Help: help, Flags: cmdline.NewFlags()}
 	o.AddFlags(c)
 	o.AddPIDAndDeadline(c)
@@ -93,7 +95,8 @@ func Command() *cmdline.Command {
 	return c
 }
 
-func (o *options) run(_ []string, out, _ io.Writer) (int, error) {
+func (o *options) run(_ []string, out, errw io.Writer) (int, error) {
+	o.note = errw
 	if !o.watch {
 		if o.every != 0 {
 			return 0, cmdline.UsageError(errors.New("-every is for -watch"))
@@ -157,7 +160,7 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	fmt.Fprint(out, before)
 	write(out, r)
 	if r.hasSilentNode() {
-		fmt.Fprintf(out, "\na node that does not answer within %v may only be slow, as where more procs than cores want to run: -deadline %v waits longer\n", o.Deadline, 10*o.Deadline)
+		fmt.Fprintf(out, "\na node that does not answer within %v may only be slow, as where more procs than cores want to run: -deadline %v waits longer\n", o.limit, 10*o.limit)
 	}
 	return r.status(), nil
 }
@@ -180,9 +183,11 @@ func (o *options) showEnd(r *Report, out io.Writer) error {
 }
 
 func (o *options) ask() *Report {
-	all := AskNodes(context.Background(), host.RunDirs(o.RunDir, o.UID), o.Deadline, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true})
+	began := time.Now()
+	found, limit := o.Survey(context.Background(), links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true}, o.note)
+	o.limit = limit
 	r := &Report{Schema: Schema, Jobs: []Job{}}
-	for _, j := range all {
+	for _, j := range jobsOf(found, began) {
 		if o.Includes(&j.Job) {
 			r.Jobs = append(r.Jobs, j)
 		}
@@ -193,7 +198,12 @@ func (o *options) ask() *Report {
 // AskNodes asks the nodes of run directories, each for at most limit, and returns their jobs.
 func AskNodes(ctx context.Context, dirs []string, limit time.Duration, r links.Request) (jobs []Job) {
 	began := time.Now()
-	for _, j := range links.Merge(links.Survey(ctx, dirs, limit, r)) {
+	return jobsOf(links.Survey(ctx, dirs, limit, r), began)
+}
+
+// jobsOf returns the jobs of nodes that were asked since a time.
+func jobsOf(found []links.FoundNode, began time.Time) (jobs []Job) {
+	for _, j := range links.Merge(found) {
 		x := Job{Job: j}
 		findHolders(&x.Job)
 		x.Deadlock, x.UnderWay = verdict(&x.Job)

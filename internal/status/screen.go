@@ -41,7 +41,7 @@ func (s *screen) shown() []row {
 	rows := slices.Clone(s.rows)
 	if f := strings.ToLower(s.filter); f != "" {
 		rows = slices.DeleteFunc(rows, func(r row) bool {
-			return !strings.Contains(strings.ToLower(r.job+" "+strings.Join(r.cells, " ")+" "+r.last), f)
+			return !strings.Contains(strings.ToLower(r.job+" "+s.table().titles[0]+" "+strings.Join(r.cells, " ")+" "+r.last), f) // as "rank 2"
 		})
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {

@@ -3,6 +3,7 @@ package status
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openimpi/impi/internal/links"
 )
@@ -11,7 +12,7 @@ import (
 // nobody else.
 func TestSlowNodes(t *testing.T) {
 	for problem, want := range map[string]bool{"": false, links.ErrGone.Error(): false, links.ErrSilent.Error(): true} {
-		o := &options{Selection: links.NewSelection()}
+		o := &options{Selection: links.NewSelection(), limit: 2 * time.Second}
 		j := links.Job{Name: "heat", Sites: []links.SiteState{{Site: links.Site{Name: "alpha"}, Problem: problem}}}
 		var out strings.Builder
 		if _, err := o.show(&Report{Jobs: []Job{{Job: j}}}, &out, ""); err != nil {

@@ -22,13 +22,15 @@ var TopHelp string
 // in a terminal.
 func TopCommand(in, out *os.File) *cmdline.Command {
 	c, o := newCommand("top", TopHelp)
-	c.Run = func(_ []string, _, _ io.Writer) (int, error) {
+	c.Run = func(_ []string, _, errw io.Writer) (int, error) {
 		if term := os.Getenv("TERM"); !isTerminal(in, out) || term == "" || term == "dumb" {
 			return 0, cmdline.UsageError(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
 		}
+		o.note = errw
 		if len(o.ask().Jobs) == 0 {
 			return statusNoJob, links.NoJob(o.Job, o.RunDir)
 		}
+		o.note = io.Discard // the screen is not to be written over
 		ends := o.follow()
 		defer ends.close()
 		look := func() *Report {

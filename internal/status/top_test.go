@@ -92,6 +92,8 @@ s sort by the next column  r reverse  / filter  l procs or links  p pause  arrow
 		{[]keys{pressed(tea.KeyEnter), typed("s")}, "2"},      // it stays
 		{[]keys{typed("/x"), pressed(tea.KeyBackspace)}, "2"}, // and goes on
 		{[]keys{pressed(tea.KeyEscape)}, "2 0 1"},
+		{[]keys{typed("/rank 2")}, "2"}, // by what the column is
+		{[]keys{pressed(tea.KeyEscape)}, "2 0 1"},
 	} {
 		if press(s, c.keys...) {
 			t.Errorf("%v end it", c.keys)

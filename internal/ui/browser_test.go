@@ -66,7 +66,7 @@ func open(t *testing.T) *browser {
 			b.errors = append(b.errors, e.ExceptionDetails.Error())
 		}
 	})
-	b.do(network.Enable())
+	b.do(network.Enable(), emulation.SetFocusEmulationEnabled(true)) // as a window that somebody uses
 	return b
 }
 

@@ -136,15 +136,18 @@ func AdmitQuestion(c *Control, of wire.ClientRank) (over func(), ok bool) {
 // ServeChannel answers the node of another site, whose host asks over its channel. An empty answer
 // is none.
 func (c *Control) ServeChannel(ctx context.Context, from wire.HostRank, question []byte) []byte {
-	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	var r links.Request
+	if json.Unmarshal(question, &r) != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, limitOf(r))
 	defer cancel()
 	select {
 	case <-c.Ready:
 	case <-ctx.Done():
 		return nil
 	}
-	var r links.Request
-	if json.Unmarshal(question, &r) != nil || !c.enter(ctx) {
+	if !c.enter(ctx) {
 		return nil
 	}
 	defer func() { <-c.asked }()

@@ -34,9 +34,18 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 )
 
-// procsLimit is how long procs and switches have to answer about their links. They take
-// microseconds, unless they are stopped or compute.
+// procsLimit is how long procs and switches have at least to answer about their links. They take
+// microseconds, unless they are stopped or compute, or have to wait for a core.
 const procsLimit = 500 * time.Millisecond
+
+// limitOfProcs returns how long procs and switches have if ctx is that of the whole answer: more than
+// procsLimit where somebody waits long for it.
+func limitOfProcs(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return max(procsLimit, time.Until(deadline)/8)
+	}
+	return procsLimit
+}
 
 // Settings are what a node can report while it starts.
 type Settings struct {
@@ -264,8 +273,8 @@ func (c *Control) isReady() bool {
 	}
 }
 
-// Describe returns what this node knows. Procs and switches that do not answer within procsLimit
-// are left out.
+// Describe returns what this node knows. Procs and switches that do not answer within
+// limitOfProcs are left out.
 func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 	if !c.isReady() {
 		d := &links.Node{NodeInfo: c.about(), State: links.NodeStarting, Waits: c.Waits()}
@@ -283,7 +292,7 @@ func (c *Control) Describe(ctx context.Context, r links.Request) *links.Node {
 		return d
 	}
 	d := &links.Node{NodeInfo: c.about(), State: c.NodeState(), Now: time.Now(), Sites: c.sites(), Transports: c.describeTransports()}
-	ctx, cancel := context.WithTimeout(ctx, procsLimit)
+	ctx, cancel := context.WithTimeout(ctx, limitOfProcs(ctx))
 	defer cancel()
 	stats := make([]*wireup.Stats, len(c.Procs.All()))
 	d.Procs = make([]links.Proc, len(c.Procs.All()))

@@ -26,10 +26,11 @@ import (
 const (
 	maxQuestion = 16 << 10 // bytes
 	maxAnswer   = 16 << 20
-	siteLimit   = time.Second // for a node to answer another site
-	mostAsked   = 4           // questions of other sites that are answered at a time
-	mostTries   = 3           // hosts of a site that are tried
-	mostLog     = 256 << 10   // bytes of the logs of all hosts of a site
+	siteLimit   = time.Second      // for a node to answer another site, which may ask for more
+	mostLimit   = 20 * time.Second // that it may ask for
+	mostAsked   = 4                // questions of other sites that are answered at a time
+	mostTries   = 3                // hosts of a site that are tried
+	mostLog     = 256 << 10        // bytes of the logs of all hosts of a site
 )
 
 // Serve answers the node of another site.
@@ -49,9 +50,9 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 		return err
 	}
 	defer a.Link.Close()
-	ctx, cancel := context.WithTimeout(ctx, siteLimit)
+	reads, cancel := context.WithTimeout(ctx, siteLimit)
 	defer cancel()
-	b, err := dial.NewBlocking(ctx, a.Link)
+	b, err := dial.NewBlocking(reads, a.Link)
 	if err != nil {
 		return err
 	}
@@ -63,14 +64,22 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	if r.Account {
 		c.last.askedBy(c.Site.Routes.World.Procs.At(h.Src).Client)
 	}
+	ctx, cancel = context.WithTimeout(ctx, limitOf(r))
+	defer cancel()
 	answer := answerSite(ctx, c, r)
 	answer.Reports = c.Reports && r.Account
+	if m.Blocking, err = dial.NewBlocking(ctx, a.Link); err != nil {
+		return err
+	}
 	err = m.Write(answer)
 	if w := c.Site.Routes.World; err == nil && r.Account && isLast(answer, w.Clients[w.Self].NProcs) {
 		c.last.heard(w.Procs.At(h.Src).Client)
 	}
 	return err
 }
+
+// limitOf returns how long a node may take for the answer to another site.
+func limitOf(r links.Request) time.Duration { return min(max(siteLimit, r.Limit), mostLimit) }
 
 // answerSite answers a request of the node of another site.
 func answerSite(ctx context.Context, c *Control, r links.Request) links.Answer {
@@ -125,6 +134,9 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 // or else over a channel.
 func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.HostAnswer {
 	began, whole := time.Now(), place{int(x.Rank), anyHost}
+	if deadline, ok := ctx.Deadline(); ok { // what has gone wrong with its answer has to come in time
+		r.Limit = time.Until(deadline) * 3 / 4
+	}
 	why := asksByChannel(c, x) // not
 	within, cancel := ctx, func() {}
 	if deadline, ok := ctx.Deadline(); ok && why == nil {

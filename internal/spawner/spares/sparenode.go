@@ -26,9 +26,9 @@ type Settings struct {
 	Log      hclog.Logger
 	Tasks    *lifetime.Group
 
-	// Candidates returns how a host of the job can be dialled now. Dial makes a link to its node by one
-	// of them, which has accepted this node.
-	Candidates func(to wire.HostRank) []routes.Candidate
+	// Candidates returns how a host of the job can be dialled now, and whether only drained transports
+	// would lead there. Dial makes a link to its node by one of them, which has accepted this node.
+	Candidates func(to wire.HostRank) (now []routes.Candidate, drained bool)
 	Dial       func(ctx context.Context, to wire.HostRank, by routes.Candidate) (link.Link, error)
 	// HostName returns the name of a host of the job.
 	HostName func(wire.HostRank) string
@@ -128,7 +128,12 @@ func (k *hostLink) carryOut(ctx context.Context, x spawn.OfferStep) {
 	switch x.Action {
 	case spawn.ListCandidates:
 		k.offers.Changed(k.Procs())
-		k.ways = k.Candidates(k.to)
+		var drained bool
+		if k.ways, drained = k.Candidates(k.to); drained {
+			k.Log.Debug("no link to a host of the job is made while transports are drained", "host", k.HostName(k.to))
+			k.offers.Drained(time.Now())
+			return
+		}
 		k.offers.Candidates(time.Now(), len(k.ways))
 	case spawn.DialOffer:
 		l, err := k.Dial(ctx, k.to, k.ways[x.Candidate])

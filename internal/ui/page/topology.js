@@ -7,6 +7,7 @@ const svgName = "http://www.w3.org/2000/svg";
 const mostNodes = 17; // more are in the table alone
 const box = { width: 178, height: 58 };
 const allLabels = 12; // up to so many paths all have their words
+const mostWords = 60; // characters in a row of them
 const drawn = { key: "", elements: new Map() };
 
 const stateWords = { linked: "linked", opening: "being made", stalled: "stalled", lost: "lost, being made again", ended: "ended", "not told": "not told: no end answers" };
@@ -100,7 +101,7 @@ function linesOf(job) {
     if (p.state !== "linked" || left) rows.push([p.state === "linked" ? "" : (stateSigns[p.state] || "") + wordsOf(p), left].filter(Boolean).join(", "));
     lines.push({
       id: nameOf(job.draw_by, p), from: `${job.draw_by} ${p.a}`, to: `${job.draw_by} ${p.b}`, state: p.state, weight: speed ? sum(now) : 0, rows,
-      told: `path between ${placeName(job.draw_by, p.a)} and ${placeName(job.draw_by, p.b)}: ${wordsOf(p)}; ${rows.join("; ")}`,
+      ends: `${placeName(job.draw_by, p.a)} – ${placeName(job.draw_by, p.b)}`, told: `path between ${placeName(job.draw_by, p.a)} and ${placeName(job.draw_by, p.b)}: ${wordsOf(p)}; ${rows.join("; ")}`,
       act: () => (job.draw_by === "host" ? explainHosts(p.a, p.b) : explainPath(p.a, p.b)),
     });
   }
@@ -109,7 +110,7 @@ function linesOf(job) {
     const words = serverState(l);
     lines.push({
       id: `server ${i} ${l.site}`, from: "server " + i, to: job.draw_by === "host" ? `host ${(s.hosts[0] || {}).rank}` : "site " + l.site, state: l.state, weight: 0, server: true,
-      rows: l.state === "linked" ? [] : [stateSigns[l.state] + words], told: `server and site ${s.name}: ${words}`, act: () => explainServer(i),
+      rows: l.state === "linked" ? [] : [stateSigns[l.state] + words], ends: `server – ${s.name}`, told: `server and site ${s.name}: ${words}`, act: () => explainServer(i),
     });
   }));
   return lines;
@@ -132,15 +133,67 @@ const shortened = (text, most) => (text.length > most ? text.slice(0, most - 1) 
 
 // arrange puts the boxes on an ellipse, on which no line crosses another box, the first one on top.
 function arrange(nodes, width) {
-  const height = nodes.length <= 3 ? 260 : nodes.length <= 6 ? 380 : nodes.length <= 10 ? 500 : 640;
+  const height = nodes.length <= 3 ? 260 : nodes.length <= 6 ? 380 : nodes.length <= 10 ? 500 : 740;
   const rx = Math.min((width - box.width) / 2 - 4, 560), ry = (height - box.height) / 2 - 4;
   const turn = nodes.length === 2 ? Math.PI : -Math.PI / 2;
   const places = new Map();
   nodes.forEach((n, i) => {
     const angle = turn - (2 * Math.PI * i) / nodes.length;
-    places.set(n.id, { x: width / 2 + rx * Math.cos(angle), y: height / 2 + ry * Math.sin(angle), at: i });
+    places.set(n.id, { x: width / 2 + rx * Math.cos(angle), y: height / 2 + ry * Math.sin(angle) });
   });
   return { places, height };
+}
+
+// meets reports whether a line between two places goes through a rectangle.
+function meets(a, b, r) {
+  let from = 0, to = 1;
+  for (const [d, low, high] of [[b.x - a.x, r.left - a.x, r.right - a.x], [b.y - a.y, r.top - a.y, r.bottom - a.y]]) {
+    if (d === 0) {
+      if (low > 0 || high < 0) return false;
+      continue;
+    }
+    from = Math.max(from, Math.min(low / d, high / d));
+    to = Math.min(to, Math.max(low / d, high / d));
+  }
+  return from <= to;
+}
+
+const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+// The parts of a line at which its words may be, the best first, and how far from it towards the
+// middle of the map, where boxes leave no room on it. Such words name the ends of the line.
+const spots = [0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.27, 0.73, 0.22, 0.78];
+const asides = [0, 45, 80, 120, 160, 200];
+// What is worse than words far from the middle of their line, or than those beside it.
+const worse = { line: 2, words: 50, box: 50, aside: 5, asideLine: 0.1 };
+
+const rowsAt = (l, aside) => (aside && l.rows.length ? [`${l.ends}: ${l.rows[0]}`, ...l.rows.slice(1)] : l.rows);
+
+// wordPlaces finds where the words of each line are: clear of boxes and of other words, and where
+// that can be of other lines. Widths are rounded, so that words keep their place when a number grows.
+function wordPlaces(lines, places, width, height) {
+  const boxes = [...places.values()].map((p) => ({ left: p.x - box.width / 2, right: p.x + box.width / 2, top: p.y - box.height / 2, bottom: p.y + box.height / 2 }));
+  const found = new Map(), words = [];
+  for (const l of [...lines].sort((a, b) => (b.state !== "linked") - (a.state !== "linked"))) {
+    const a = places.get(l.from), b = places.get(l.to), high = 9 * l.rows.length + 2;
+    let best = null;
+    for (const aside of asides) {
+      const rows = rowsAt(l, aside), half = 20 * Math.ceil((Math.max(0, ...rows.map((row) => Math.min(row.length, mostWords))) * 7) / 40);
+      spots.forEach((k, i) => {
+        const x0 = a.x + (b.x - a.x) * k, y0 = a.y + (b.y - a.y) * k, far = Math.hypot(width / 2 - x0, height / 2 - y0) || 1;
+        const x = Math.min(Math.max(x0 + ((width / 2 - x0) * aside) / far, half), width - half), y = y0 + ((height / 2 - y0) * aside) / far;
+        const r = { left: x - half, right: x + half, top: y - high, bottom: y + high };
+        const crossed = lines.filter((o) => o !== l && meets(places.get(o.from), places.get(o.to), r)).length;
+        const cost = i / spots.length + (aside ? worse.aside + aside / 10 + worse.asideLine * crossed : Math.min(worse.line * crossed, worse.aside)) +
+          worse.box * boxes.filter((o) => overlap(o, r)).length + worse.words * words.filter((o) => overlap(o, r)).length;
+        if (!best || cost < best.cost) best = { cost, x, y, r, rows };
+      });
+      if (best.cost < worse.box) break;
+    }
+    if (l.rows.length && (l.state !== "linked" || lines.length <= allLabels)) words.push(best.r);
+    found.set(l.id, best);
+  }
+  return found;
 }
 
 // part makes an element that acts by mouse and keys. What it is for may change at each look.
@@ -171,11 +224,13 @@ function drawTopology() {
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = height + "px";
     drawn.elements = new Map([...lines.map((l) => [l.id, makeLine()]), ...nodes.map((n) => [n.id, makeNode(n, places.get(n.id))])]);
-    svg.replaceChildren(...drawn.elements.values());
+    const all = [...drawn.elements.values()]; // words are above all lines
+    svg.replaceChildren(...all.slice(0, lines.length), ...all.slice(0, lines.length).map((g) => g.words), ...all.slice(lines.length));
   }
   const most = lines.reduce((n, l) => Math.max(n, l.weight), 0);
   svg.setAttribute("class", lines.length > allLabels ? "crowded" : "");
-  for (const l of lines) showLine(drawn.elements.get(l.id), l, places.get(l.from), places.get(l.to), nodes.length, most);
+  const at = wordPlaces(lines, places, width, height);
+  for (const l of lines) showLine(drawn.elements.get(l.id), l, places.get(l.from), places.get(l.to), at.get(l.id), most);
   for (const n of nodes) showNode(drawn.elements.get(n.id), n);
   const states = [...new Set(["linked", ...lines.filter((l) => !l.server).map((l) => l.state)])], served = job.servers.length > 0;
   update($("ways"), [states, served], () => [...states.map((s) => sample(s, stateWords[s])), element("span", {}, "the thicker, the more bytes each second"),
@@ -191,26 +246,32 @@ function sample(name, meaning) {
   return element("span", {}, svg, " " + meaning);
 }
 
+// makeLine makes a line, and the element of its words, which are seen as those of the line: they act
+// as it does, and are there with the mouse or the focus on it.
 function makeLine() {
   const g = part("path");
-  g.append(svgElement("title", {}), svgElement("line", { class: "reach" }), svgElement("line", { class: "ink" }), svgElement("text", { "text-anchor": "middle" }));
+  g.append(svgElement("title", {}), svgElement("line", { class: "reach" }), svgElement("line", { class: "ink" }));
+  g.words = svgElement("g", { class: "words", "aria-hidden": true });
+  g.words.append(svgElement("text", { "text-anchor": "middle" }));
+  g.words.addEventListener("click", () => g.act());
+  for (const [event, on] of [["pointerenter", true], ["focus", true], ["pointerleave", false], ["blur", false]]) {
+    g.addEventListener(event, () => g.words.classList.toggle("asked", on || document.activeElement === g));
+  }
   return g;
 }
 
-function showLine(g, l, a, b, size, most) {
+function showLine(g, l, a, b, at, most) {
   g.act = l.act;
-  g.setAttribute("class", `path ${l.state.replace(" ", "-")}${l.server ? " server" : ""}${l.state === "linked" ? "" : " bad"}`);
+  const how = `${l.state.replace(" ", "-")}${l.server ? " server" : ""}${l.state === "linked" ? "" : " bad"}`;
+  g.setAttribute("class", "path " + how);
+  g.words.setAttribute("class", `words ${how}${g.words.classList.contains("asked") ? " asked" : ""}`);
   g.setAttribute("aria-label", l.told);
-  g.dataset.path = l.id;
-  const [title, reach, ink, text] = g.children;
+  g.dataset.path = g.words.dataset.of = l.id;
+  const [title, reach, ink] = g.children;
   title.textContent = l.told;
   for (const e of [reach, ink]) for (const [k, v] of Object.entries({ x1: a.x, y1: a.y, x2: b.x, y2: b.y })) e.setAttribute(k, v.toFixed(1));
   ink.setAttribute("stroke-width", l.server ? 1.5 : (2 + (most > 0 ? 6 * Math.log(l.weight + 1) / Math.log(most + 1) : 0)).toFixed(1));
-  // Where lines cross in the middle their words are nearer to the first end.
-  const apart = Math.abs(a.at - b.at), crosses = apart > 1 && apart < size - 1;
-  const k = crosses ? 0.36 : 0.5;
-  const x = a.x + (b.x - a.x) * k, y = a.y + (b.y - a.y) * k;
-  text.replaceChildren(...l.rows.map((row, i) => svgElement("tspan", { x: x.toFixed(1), y: (y + 4 + 18 * (i - (l.rows.length - 1) / 2)).toFixed(1), class: i || l.server ? "state" : "" }, shortened(row, 60))));
+  g.words.firstChild.replaceChildren(...at.rows.map((row, i) => svgElement("tspan", { x: at.x.toFixed(1), y: (at.y + 4 + 18 * (i - (at.rows.length - 1) / 2)).toFixed(1), class: i || l.server ? "state" : "" }, shortened(row, mostWords))));
 }
 
 function makeNode(n, at) {
