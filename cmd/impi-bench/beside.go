@@ -33,6 +33,7 @@ var variants = withTransports(map[string]func(*options){
 	"ring":      func(o *options) { o.plane = string(transports.PlaneRing) },
 	"stream":    func(o *options) { o.plane = string(transports.PlaneStream) },
 	"grpc":      func(o *options) { o.plane = string(transports.PlaneGRPC) },
+	"lent":      func(o *options) { o.lent = true },
 })
 
 func withTransports(m map[string]func(*options)) map[string]func(*options) {

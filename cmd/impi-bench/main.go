@@ -39,6 +39,7 @@ type options struct {
 	path      string // "direct" or "channel"
 	survive   bool   // the job continues without lost procs
 	resume    string // "true", "false", or empty: the node's default
+	lent      bool   // messages are in memory of windows, which links by data plane "rdma" lend
 	calls     bool   // the procs measure their MPI calls
 	looks     string // interval at which computing procs make progress; empty: never
 	timeline  bool   // also write the calls to a timeline

@@ -348,7 +348,7 @@ func TestInside(t *testing.T) {
 
 // A variant differs in one thing, and what it is compared with is fixed.
 func TestVariants(t *testing.T) {
-	o := parsed(t, "-transport", "tcp", "-beside", "resume,ring,unix,channel,calls,progress,survive,timeline,timeline-each", "-path", "direct", "pingpong")
+	o := parsed(t, "-transport", "tcp", "-beside", "resume,ring,unix,channel,calls,lent,progress,survive,timeline,timeline-each", "-path", "direct", "pingpong")
 	w := &own{o: &o, self: "self", dir: t.TempDir()}
 	job := func(o options) string { return (&own{o: &o, self: "self", dir: w.dir}).job("pingpong", 2, nil) }
 	base := job(o)
@@ -356,7 +356,7 @@ func TestVariants(t *testing.T) {
 		t.Errorf("it is left to the node whether links are resumed: %s", base)
 	}
 	for name, want := range map[string]string{
-		"resume": "resume = true", "ring": `data_plane = ["ring"]`, "unix": `prefer = ["unix"]`, "channel": "direct = false", "calls": "calls  = true", "progress": `progress = "1ms"`, "survive": "survive = true", "timeline": `short = "merge"`, eachName: `short = "each"`,
+		"resume": "resume = true", "ring": `data_plane = ["ring"]`, "unix": `prefer = ["unix"]`, "channel": "direct = false", "calls": "calls  = true", "lent": `"env","IMPI_BENCH_LENT=1"`, "progress": `progress = "1ms"`, "survive": "survive = true", "timeline": `short = "merge"`, eachName: `short = "each"`,
 	} {
 		changed := o
 		variants[name](&changed)

@@ -89,6 +89,9 @@ func parseLoops(args []string) (bench string, seconds float64, sizes []int, err 
 }
 
 func (w *own) jobOf(command []string, bench string, procs int) string {
+	if w.o.lent {
+		command = append([]string{"env", lentVariable + "=1"}, command...)
+	}
 	quoted, err := json.Marshal(command) // a JSON list of strings is also valid HCL
 	if err != nil {
 		panic(err)

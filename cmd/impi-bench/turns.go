@@ -164,7 +164,9 @@ func runTurns(args []string) error {
 		return err
 	}
 	for _, size := range sizes {
-		w.prepare(size)
+		if err := w.prepare(size); err != nil {
+			return err
+		}
 	}
 	if w.rank == 0 {
 		err = w.giveOrders(bench, args[0], target)
@@ -174,7 +176,7 @@ func runTurns(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := w.freeWindow(); err != nil {
+	if err := errors.Join(w.freeWindow(), w.freeMemory()); err != nil {
 		return err
 	}
 	return mpi.Finalize()
@@ -211,7 +213,9 @@ func (w *worker) turn(bench string, size int, target float64, iterations map[int
 	if _, err = w.agree(int64(size)); err != nil {
 		return f, err
 	}
-	w.prepare(size)
+	if err := w.prepare(size); err != nil {
+		return f, err
+	}
 	n := iterations[size]
 	if n == 0 {
 		if n, err = calibrate(w, bench, target); err != nil {
@@ -242,7 +246,9 @@ func (w *worker) takeOrders(bench string) error {
 		if err != nil || size < 0 {
 			return err
 		}
-		w.prepare(int(size))
+		if err := w.prepare(int(size)); err != nil {
+			return err
+		}
 		if err := follow(w, bench); err != nil {
 			return err
 		}

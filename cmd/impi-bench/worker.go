@@ -39,7 +39,12 @@ type worker struct {
 	partner      *partner // used by rank 0, in `connect`
 	synchronized bool     // the barrier before nonblocking operations was done
 	compute      int64    // steps of computation after each start, in `overlap`
+	lent         bool     // messages are in memory of windows
+	memory       []*mpi.Win
 }
+
+// lentVariable is in the environment of workers whose messages are in memory of windows.
+const lentVariable = "IMPI_BENCH_LENT"
 
 type buffer struct {
 	size    int    // of messages and blocks, in bytes
@@ -74,14 +79,16 @@ func runLoops(world *mpi.Comm, args []string) error {
 	}
 	for _, size := range sizes {
 		w.buffers = nil // buffers of other sizes are not needed any more
-		w.prepare(size)
+		if err := w.prepare(size); err != nil {
+			return err
+		}
 		if err := w.needWindow(bench); err != nil {
 			return err
 		}
 		if err := w.measure(bench, size, target); err != nil {
 			return err
 		}
-		if err := w.freeWindow(); err != nil {
+		if err := errors.Join(w.freeWindow(), w.freeMemory()); err != nil {
 			return err
 		}
 	}
@@ -89,21 +96,52 @@ func runLoops(world *mpi.Comm, args []string) error {
 }
 
 func newWorker(world *mpi.Comm) *worker {
-	return &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1}
+	return &worker{world: world, rank: world.Rank(), peer: world.Rank() ^ 1, lent: os.Getenv(lentVariable) != ""}
 }
 
 // prepare sets w.buffer to the buffers of a size, which it allocates only once.
-func (w *worker) prepare(size int) {
+func (w *worker) prepare(size int) error {
 	if b, ok := w.buffers[size]; ok {
 		w.buffer = b
-		return
+		return nil
 	}
 	if w.buffers == nil {
 		w.buffers = map[int]buffer{}
 	}
 	n := size * w.world.Size()
-	w.buffer = buffer{size, filled(n), filled(n), [2][]float64{filledNumbers(size / 8 * w.world.Size()), filledNumbers(size / 8 * w.world.Size())}, nil, false}
+	out, in, err := w.messages(n)
+	if err != nil {
+		return err
+	}
+	w.buffer = buffer{size, out, in, [2][]float64{filledNumbers(size / 8 * w.world.Size()), filledNumbers(size / 8 * w.world.Size())}, nil, false}
 	w.buffers[size] = w.buffer
+	return nil
+}
+
+// messages allocates memory for messages that are sent, and received.
+func (w *worker) messages(n int) (out, in []byte, err error) {
+	if !w.lent {
+		return filled(n), filled(n), nil
+	}
+	win, err := w.world.WinAllocate(int64(2*n), 1, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	w.memory = append(w.memory, win)
+	b := win.Memory()
+	copy(b, filled(2*n))
+	return b[:n:n], b[n:], nil
+}
+
+// freeMemory frees the windows of messages, in the same order everywhere.
+func (w *worker) freeMemory() error {
+	for _, win := range w.memory {
+		if err := win.Free(); err != nil {
+			return err
+		}
+	}
+	w.memory = nil
+	return nil
 }
 
 // filled returns memory that has been written to: untouched pages all map to one page of zeroes,

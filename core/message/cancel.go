@@ -175,8 +175,7 @@ func (e *Engine) giveUpInput(r *Request) {
 			continue
 		}
 		m := s.msg
-		s.skip += len(s.dst)
-		s.dst, s.recv, s.msg = nil, nil, nil
+		s.dropRest()
 		if m != nil {
 			e.lose(m)
 		}

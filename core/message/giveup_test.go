@@ -66,6 +66,51 @@ func TestFailContext(t *testing.T) {
 	}
 }
 
+// filler is a link that fills memory by itself.
+type filler struct{ recalled func() }
+
+func (f filler) Recall() { f.recalled() }
+
+// TestRecall: memory to which a link may write is recalled before the program gets it back, and not
+// without need.
+func TestRecall(t *testing.T) {
+	for name, end := range map[string]func(e *Engine){
+		"failed context": func(e *Engine) { e.FailContext(0, errGivenUp) },
+		"peer down":      func(e *Engine) { e.PeerDown(0, errGivenUp) },
+	} {
+		for _, missing := range []int{0, 300} {
+			p := newPair(t, Config{MaxData: 500, AckMark: 2, HiWater: 4})
+			r := p.recv(1, make([]byte, 1000))
+			p.send(0, Standard, make([]byte, 1000))
+			p.move(0)
+			p.move(1) // SYNCACK
+			recalls := 0
+			p.e[1].FillsInput(0, filler{func() {
+				if recalls++; r.Done() {
+					t.Errorf("%s: the receive was done before", name)
+				}
+			}})
+			var out []byte
+			for _, b := range p.e[0].Output(0) {
+				out = append(out, b...)
+			}
+			for out = out[:len(out)-missing]; len(out) > 0; {
+				n := 0
+				for _, in := range p.e[1].Input(0) {
+					k := copy(in, out)
+					n, out = n+k, out[k:]
+				}
+				if err := p.e[1].Received(0, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if end(p.e[1]); recalls != min(missing, 1) || !r.Done() {
+				t.Errorf("%s, %d bytes are missing: %d recalls, done is %v", name, missing, recalls, r.Done())
+			}
+		}
+	}
+}
+
 // TestLateOfFailedContext: packets of a context that only the receiver has given up yet are
 // dropped.
 func TestLateOfFailedContext(t *testing.T) {

@@ -29,6 +29,7 @@ type inputState struct {
 	size    uint32   // size of all of it
 	dst     []byte   // destination of the next bytes
 	skip    int      // bytes after dst that are read and dropped
+	filler  Recaller // fills dst by itself; nil: it does not
 	recv    *Request // request that the packet belongs to, or
 	msg     *Message // an unexpected message whose first packet this is
 
@@ -246,6 +247,25 @@ func (s *inputState) incomplete() int {
 	return 0
 }
 
+// Recaller is a link that fills Input's memory also between calls, as in link.Recaller.
+type Recaller interface {
+	// Recall returns when the link does not write to that memory any more.
+	Recall()
+}
+
+// FillsInput records that l may write to Input's memory until Recall returns. The engine calls that
+// before it gives memory back to which bytes have not come.
+func (e *linkTable) FillsInput(l LinkID, r Recaller) { e.link(l).filler = r }
+
+// dropRest has the rest of the packet that is coming dropped, and its memory left alone.
+func (s *inputState) dropRest() {
+	if s.filler != nil && len(s.dst) > 0 {
+		s.filler.Recall()
+	}
+	s.skip += len(s.dst)
+	s.dst, s.recv, s.msg = nil, nil, nil
+}
+
 // dropInput gives up the packet of p that is being received, if there is one. Its bytes are
 // still read, but dropped.
 func (e *reader) dropInput(p *peer) {
@@ -254,8 +274,7 @@ func (e *reader) dropInput(p *peer) {
 			continue
 		}
 		r, m := s.recv, s.msg
-		s.skip += len(s.dst)
-		s.dst, s.recv, s.msg = nil, nil, nil
+		s.dropRest()
 		if m != nil {
 			r = m.req
 			e.lose(m)

@@ -81,6 +81,7 @@ var badTypes = []bad{
 	{"PackExternal as native", mpierr.UnsupportedDatarep, func(x *badThings) error { return second(PackExternal("native", Of(x.b), make([]byte, 8), 0)) }},
 	{"UnpackExternal of too little", mpierr.Truncate, func(x *badThings) error { return second(UnpackExternal("external32", nil, 0, Of(x.b))) }},
 	{"PackExternalSize of count -1", mpierr.Count, func(x *badThings) error { return second(PackExternalSize("external32", -1, TypeOf[byte]())) }},
+	{"AllocMem of size -1", mpierr.Arg, func(x *badThings) error { return second(AllocMem(-1)) }},
 	{"Count of no type", mpierr.Type, func(x *badThings) error { return second(x.st.Count(nil)) }},
 	{"Elements of a freed type", mpierr.Type, func(x *badThings) error { return second(x.st.Elements(x.dead)) }},
 	{"SetElements -1", mpierr.Arg, func(x *badThings) error { return x.st.SetElements(TypeOf[byte](), -1) }},

@@ -54,6 +54,19 @@ func BufferIflush() (Request, error) {
 	return Request(r1), proc.Failed("BufferIflush", err)
 }
 
+// AllocMem gives size bytes of memory, all zero, from which and to which long messages go
+// without a copy by links that can read it remotely (MPI-4.1, 9.2). FreeMem frees it.
+func AllocMem(size int) ([]byte, error) {
+	r1, err := proc.NewMemory(size)
+	return r1, proc.Failed("AllocMem", err)
+}
+
+// FreeMem frees memory of AllocMem: b begins with its first byte. The memory must not be used
+// any more.
+func FreeMem(b []byte) {
+	proc.FreeNewMemory(b)
+}
+
 // UseMemoryCheck is for bindings of other languages, whose programs may give an address for a
 // message that is no memory. there tells whether all of b can be written, without changing it.
 // Call it after Init, before anything else. A receive whose memory cannot be written then fails

@@ -145,7 +145,9 @@ func manyRegions(e *env) {
 	const n, regions = 64 << 10, 80
 	var from [regions][]byte
 	for i := range from {
-		from[i] = e.memory(a, n)
+		var err error
+		from[i], err = a.regions.AllocateApart(n)
+		e.must(err)
 		stamp(from[i], i)
 	}
 	into := e.memory(b, n)

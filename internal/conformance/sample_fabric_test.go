@@ -3,6 +3,7 @@ package conformance
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -31,10 +32,15 @@ func (namedTCP) Info() transports.Info {
 	return transports.Info{Name: "tcp", Version: "1.0.0", Vendor: "openimpi"}
 }
 
+// endsWhenLost is a plugin that ends its messages in order when its proc is gone, and delivers
+// something in place of what it cannot read.
+const endsWhenLost = "ends when lost"
+
 // faultyConn is a connection with a fault.
 type faultyConn struct {
 	fabric.Conn
 	fault string
+	once  sync.Once
 	early []fabric.Completion
 	first *fabric.Request
 	keys  map[string]bool
@@ -53,7 +59,7 @@ func (c *faultyConn) Read(r fabric.Request) (bool, error) {
 		r.From -= min(r.From, 1)
 	case "writes beside":
 		*(*byte)(unsafe.Add(unsafe.Pointer(&r.Into[0]), -1)) = 1
-	case "completes early":
+	case "completes early", endsWhenLost:
 		c.early = append(c.early, fabric.Completion{Op: r.Op})
 		return true, nil
 	case "knows few registrations": // as many as P-RDMA-03 makes if none is closed
@@ -66,6 +72,27 @@ func (c *faultyConn) Read(r fabric.Request) (bool, error) {
 		}
 	}
 	return c.Conn.Read(r)
+}
+
+// Break ends the connection.
+func (c *faultyConn) Break() {
+	if c.fault != endsWhenLost {
+		c.Conn.Break()
+		return
+	}
+	c.once.Do(func() {
+		last := make([]byte, 32)
+		last[0], last[1] = 5, 1                 // package fabric's header: the last message was sent
+		_, _ = c.Conn.Send([][]byte{last, nil}) // fails if the peer has gone
+	})
+}
+
+// Close closes the connection.
+func (c *faultyConn) Close() error {
+	if c.fault == endsWhenLost {
+		return nil // so that the peer notices nothing
+	}
+	return c.Conn.Close() //nolint:wrapcheck // of the same package
 }
 
 func (c *faultyConn) Completed(done []fabric.Completion) int {
@@ -90,6 +117,7 @@ func TestFabricFaultsAreFound(t *testing.T) {
 		{"reads the first again", "P-RDMA-02", ""},
 		{"reads the first again", "P-RDMA-03", "from region"},
 		{"writes beside", "P-RDMA-01", "beside it was written"},
+		{endsWhenLost, "P-RDMA-04", "came from a proc that is gone"},
 	} {
 		t.Run(c.fault+" "+c.id, func(t *testing.T) {
 			r := judged(t, fabricFault+c.fault, c.id, transports.PlaneRDMA)

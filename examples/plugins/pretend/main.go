@@ -17,7 +17,7 @@ type transport struct{ *fabrictest.Transport }
 // Close is called when the plugin ends.
 func (t transport) Close() error {
 	c := t.Cache().Counts()
-	sdk.Logger().Info("memory of procs", "registrations", c.Misses, "used_again", c.Hits, "evictions", c.Evictions)
+	sdk.Logger().Info("memory of procs", "registrations", c.Misses, "used_again", c.Hits, "evictions", c.Evictions, "refused", c.Refused)
 	return nil
 }
 

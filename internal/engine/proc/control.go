@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/message"
@@ -19,6 +20,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/ring"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
+
+	"golang.org/x/sys/unix"
 )
 
 // NodeConn is a proc's connection to the node that has started it.
@@ -105,7 +108,11 @@ func openLink(m wireup.Message, fds []int) (link.Link, error) {
 	case plane == transports.PlaneRing && len(fds) == 2:
 		return relay.NewRing(fds[0], fds[1], m.Side, m.Transport)
 	case plane == transports.PlaneRDMA && len(fds) == 3:
-		return relay.NewRDMA(fds[0], fds[1], fds[2], m.Transport, &lent)
+		regions := &lent
+		if m.Resumable != nil {
+			regions = nil // such links copy what they send, and do not recall what is read
+		}
+		return relay.NewRDMA(fds[0], fds[1], fds[2], m.Transport, regions)
 	case (plane == transports.PlaneStream || plane == transports.PlaneGRPC) && len(fds) == 2:
 		return relay.NewStream(fds[0], fds[1], plane, m.Transport)
 	case (plane == transports.PlaneFD || plane == "") && len(fds) == 1:
@@ -315,7 +322,7 @@ const leastLent = 32 << 10
 // Process, since a program may free memory after MPI_Finalize.
 var lent rdma.Regions
 
-// AllocMem returns memory for MPI_Alloc_mem (MPI-4.1, 9.2) that links can lend, or nil if it has
+// AllocMem returns memory for MPI_Alloc_mem (MPI-4.1, 9.2), or for a window, that links can lend, or nil if it has
 // to come from elsewhere: because no link of the job lends, it is too little, or there is none.
 func AllocMem(size int) []byte {
 	p, err := Current()
@@ -329,6 +336,41 @@ func AllocMem(size int) []byte {
 	return b
 }
 
-// FreeMem frees memory that AllocMem has returned, by the address of its first byte. It returns
-// false if that is not such memory.
+// mostMemory is the most bytes that NewMemory allocates.
+const mostMemory = 1 << 40
+
+// NewMemory returns memory that links can lend, if any link of the job does.
+func NewMemory(size int) ([]byte, error) {
+	if size < 0 || size > mostMemory {
+		return nil, fmt.Errorf("%w: %d bytes", ErrArg, size)
+	}
+	if b := AllocMem(size); b != nil {
+		return b, nil
+	}
+	return make([]byte, size), nil
+}
+
+// FreeNewMemory frees memory of NewMemory. What is Go's is collected once nothing refers to it.
+func FreeNewMemory(b []byte) {
+	if cap(b) > 0 {
+		FreeMem(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	}
+}
+
+// LendMemory has links lend all of a file in memory, which is mapped as mem and gets no shorter. It
+// returns false if no link of the job lends, or the memory cannot be lent. The caller keeps the
+// descriptor. FreeMem unmaps the memory.
+func LendMemory(fd int, mem []byte) bool {
+	p, err := Current()
+	if err != nil || len(mem) < leastLent || !p.Job.Lend {
+		return false
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW); err != nil {
+		return false
+	}
+	return lent.Adopt(fd, mem) == nil
+}
+
+// FreeMem frees memory of AllocMem or LendMemory, by the address of its first byte. It returns false
+// if that is not such memory.
 func FreeMem(base uintptr) bool { return lent.Free(base) == nil }

@@ -117,6 +117,9 @@ func (es *endpoints) add(q *Endpoint) error {
 		}
 	}
 	q.lender, _ = q.Link.(link.Lender)
+	if r, ok := q.Link.(link.Recaller); ok {
+		es.p.Eng.FillsInput(q.ID, recaller{r, es.p})
+	}
 	if m, ok := q.Link.(link.Memory); ok {
 		q.InPlace = m
 		es.p.Eng.InPlace(q.ID, m)
@@ -132,6 +135,19 @@ func (es *endpoints) add(q *Endpoint) error {
 		}
 	}
 	return nil
+}
+
+// recaller recalls memory from a link. That takes note of what has come by it, which a goroutine that
+// sleeps does not see.
+type recaller struct {
+	link link.Recaller
+	p    *Process
+}
+
+// Recall implements message.Recaller.
+func (r recaller) Recall() {
+	r.link.Recall()
+	r.p.WakeAll()
 }
 
 // Flush writes the engine's output for q until all is written or the link is full, and reports

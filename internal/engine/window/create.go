@@ -96,6 +96,10 @@ func (m *memory) allocate(c *proc.Comm, size int64) error {
 		err = nil
 	}
 	if err == nil && m.mem == nil && size > 0 {
+		if b := proc.AllocMem(int(size)); b != nil {
+			m.mem, m.lent = unsafe.Pointer(unsafe.SliceData(b)), true
+			return nil
+		}
 		words := make([]complex128, (size+15)/16) // aligned for every kind
 		m.mem = unsafe.Pointer(unsafe.SliceData(words))
 	}

@@ -49,6 +49,7 @@ func together(c *proc.Comm) error {
 
 type segments struct {
 	mem     []byte
+	file    int     // its descriptor, until all members have it
 	offsets []int64 // of each rank's part; -1 on another machine
 	locks   int64   // offset of the members' locks, for atomic operations
 }
@@ -87,6 +88,12 @@ func (m *memory) share(c *proc.Comm, bad error) error {
 		ok[0] = 0
 	}
 	err := errors.Join(collective.AllreduceSlices(c, ok, all, datatype.Min), shut(own))
+	if m.shared != nil {
+		if err == nil && bad == nil && all[0] != 0 {
+			m.lent = proc.LendMemory(m.shared.file, m.shared.mem)
+		}
+		_ = unix.Close(m.shared.file)
+	}
 	switch {
 	case err != nil:
 	case bad != nil && !errors.Is(bad, rma.ErrShared):
@@ -149,7 +156,7 @@ func (m *memory) layout(apart bool) (x segments, total int64) {
 
 // create creates the memory with size 0; the members set its size.
 func (f *memfd) create() (fd int, err error) {
-	if fd, err = unix.MemfdCreate("impi-window", unix.MFD_CLOEXEC); err != nil {
+	if fd, err = unix.MemfdCreate("impi-window", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
 		return -1, fmt.Errorf("memfd_create: %w", err)
 	}
 	f.pid, f.fd = int64(os.Getpid()), int64(fd)
@@ -176,7 +183,14 @@ func (m *memory) mapped(f *memfd) error {
 	if err != nil {
 		return fmt.Errorf("opening the first member's memory %s: %w", name, err)
 	}
-	defer func() { _ = unix.Close(fd) }()
+	if err = m.mapFile(f, fd, name); err != nil {
+		_ = unix.Close(fd)
+	}
+	return err
+}
+
+// mapFile maps the memory that a descriptor stands for, and owns that unless there is an error.
+func (m *memory) mapFile(f *memfd, fd int, name string) error {
 	dev, ino, err := identify(fd)
 	switch {
 	case err != nil:
@@ -185,6 +199,7 @@ func (m *memory) mapped(f *memfd) error {
 		return fmt.Errorf("%s is not the first member's memory: it is in another PID namespace", name)
 	}
 	x, total := m.layout(f.noncontiguous != 0)
+	x.file = fd
 	if err := unix.Ftruncate(fd, total); err != nil {
 		return fmt.Errorf("%d bytes of a memfd: %w", total, err)
 	}
@@ -210,11 +225,19 @@ func shut(fd int) error {
 }
 
 func (m *memory) unmap() {
-	if m.shared == nil {
+	base := m.mem
+	if m.shared != nil {
+		base = unsafe.Pointer(unsafe.SliceData(m.shared.mem))
+	}
+	switch {
+	case m.lent:
+		proc.FreeMem(uintptr(base))
+	case m.shared != nil:
+		_ = unix.Munmap(m.shared.mem) // it was mapped with this length
+	default:
 		return
 	}
-	_ = unix.Munmap(m.shared.mem) // it was mapped with this length
-	m.shared, m.mem = nil, nil
+	m.shared, m.mem, m.lent = nil, nil, false
 }
 
 // SharedQuery returns the memory of a rank, or nil where this proc cannot map it, and its unit; for

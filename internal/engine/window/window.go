@@ -47,6 +47,7 @@ type memory struct {
 	extents    []rma.Extent   // by rank
 	near       []bool         // ranks on this proc's machine, of windows whose memory is allocated
 	shared     *segments      // nil: all memory is the members' own
+	lent       bool           // links may lend it
 	directions []direction    // of plain operations, by rank; nil: there are none
 	whole      bool           // this proc does all operations at all ranks by itself
 	places     []place        // places of the members whose memory the kernel copies for this proc, or nil

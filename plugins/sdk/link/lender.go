@@ -12,3 +12,15 @@ type Lender interface {
 	// that were not taken are lost.
 	Lend(batch [][]byte) (n int, err error)
 }
+
+// Recaller is a Link that may still write to memory which Recv was given when Recv has returned:
+// hardware fills it. It writes only bytes that the next Recv delivers, if that begins with the same
+// memory. Close ends that too.
+type Recaller interface {
+	Link
+
+	// Recall returns when the link does not write any more to memory that Recv was given. Whoever
+	// wants to use that memory for something else calls it first. It waits for what is under way,
+	// and breaks the link if that takes too long.
+	Recall()
+}

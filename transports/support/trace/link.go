@@ -64,12 +64,25 @@ func collect(opts []Option) options {
 }
 
 func newLink(l link.Link, o options, out, in sink) link.Link {
-	return &traced{
+	t := &traced{
 		Link: l,
 		out:  decoder{dialect: o.dialect, skip: o.sent, to: out},
 		in:   decoder{dialect: o.dialect, skip: o.received, to: in},
 	}
+	if r, ok := l.(link.Recaller); ok {
+		return tracedRecaller{t, r}
+	}
+	return t
 }
+
+// tracedRecaller is traced for a link that fills memory by itself.
+type tracedRecaller struct {
+	*traced
+	below link.Recaller
+}
+
+// Recall implements link.Recaller.
+func (t tracedRecaller) Recall() { t.below.Recall() }
 
 // traced is a link whose bytes are traced. It hides that the link is a socket, since all
 // bytes must pass through its methods.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/watchdog"
+	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/link/linktest"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 	"github.com/openimpi/impi/transports/support/trace"
@@ -204,6 +205,21 @@ func TestBrokenSinkDisturbsNothing(t *testing.T) {
 	}
 	if n, err := b.Recv([][]byte{make([]byte, 1000)}); n != len(stream) || err != nil {
 		t.Errorf("Recv gives %d, %v", n, err)
+	}
+}
+
+type filling struct{ link.Link }
+
+func (filling) Recall() {}
+
+// A link that fills memory by itself is one with a trace, too.
+func TestRecaller(t *testing.T) {
+	var plain link.Link
+	for _, l := range []link.Link{plain, filling{}} {
+		_, want := l.(link.Recaller)
+		if _, is := trace.Link(l, "x", io.Discard).(link.Recaller); is != want {
+			t.Errorf("%T can recall memory: %v", l, is)
+		}
 	}
 }
 

@@ -64,9 +64,10 @@ func receive(l *Link, n int) (string, error) {
 	return "", nil
 }
 
+// lentMemory allocates n bytes in a region of their own.
 func lentMemory(t *testing.T, r *Regions, n int) []byte {
 	t.Helper()
-	b, err := r.Allocate(n)
+	b, err := r.AllocateApart(n)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +29,8 @@ const (
 	directSize = 4 << 10
 )
 
+var errRecalled = errors.New("memory was recalled that the plugin has not read into in time")
+
 var errGone = fmt.Errorf("%w: the plugin has died, or has lost the connection", link.ErrBroken)
 
 // Link is the proc's side of a control region. It implements link.Lender: memory of its Regions is
@@ -35,8 +38,8 @@ var errGone = fmt.Errorf("%w: the plugin has died, or has lost the connection", 
 // bounce memory.
 //
 // After a Recv that has returned nothing the plugin may write to the first slice of the batch, if
-// that is memory of the Regions. If the next call begins with another slice, what was read is read
-// again, into that.
+// that is memory of the Regions, until it is delivered or Recall or Close has returned. If the next
+// call begins with another slice, what was read is read again, into that.
 type Link struct {
 	region  *region
 	bell    *ring.Bell
@@ -59,6 +62,7 @@ type Link struct {
 	closed atomic.Bool
 
 	channelMu sync.Mutex // while channel is used, which Close closes
+	patience  time.Duration
 	counts    struct{ sent, received uint64 }
 }
 
@@ -99,7 +103,7 @@ func adopt(file, sock, channel int) (*Link, error) {
 
 func newLink(r *region, bell *ring.Bell) *Link {
 	sub, comp := r.blocks[0], r.blocks[1]
-	l := &Link{region: r, bell: bell, file: -1, channel: -1, lent: map[uint32]uint32{}}
+	l := &Link{region: r, bell: bell, file: -1, channel: -1, lent: map[uint32]uint32{}, patience: patience}
 	l.out = producer{b: sub, entries: r.rings[0], head: sub.head.Load(), tail: sub.tail.Load()}
 	l.in = consumer{b: comp, entries: r.rings[1], tail: comp.tail.Load()}
 	l.in.head = l.in.tail
@@ -290,24 +294,4 @@ func (l *Link) CloseSend() error {
 		l.submit(Entry{Kind: End})
 	}
 	return l.err
-}
-
-// Close ends both directions. The plugin still sends what was in the bounce memory; what is lent
-// is lost.
-func (l *Link) Close() error {
-	if l.closed.Swap(true) {
-		return nil
-	}
-	l.out.b.ended.Swap(1)
-	l.in.b.gone.Swap(1)
-	l.bell.Close()
-	l.channelMu.Lock()
-	defer l.channelMu.Unlock()
-	for _, fd := range []int{l.channel, l.file} {
-		if fd >= 0 {
-			_ = unix.Close(fd)
-		}
-	}
-	l.channel, l.file = -1, -1
-	return nil
 }

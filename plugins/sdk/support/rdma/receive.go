@@ -36,8 +36,9 @@ type piece struct {
 // read is a part of a message that the plugin reads.
 type read struct {
 	to    []byte
-	stage int // the slot; -1: the receiver's memory
-	at    int // bytes of to that were delivered
+	stage int        // the slot; -1: the receiver's memory
+	into  *lentBlock // then
+	at    int        // bytes of to that were delivered
 	done  bool
 }
 
@@ -111,11 +112,11 @@ func spread(batch [][]byte, skip int, b []byte) (n int) {
 }
 
 // deliverable reports whether Recv would deliver something, or ask for it.
-func (l *Link) deliverable() bool {
-	if len(l.queue) == 0 {
+func (s *receiving) deliverable() bool {
+	if len(s.queue) == 0 {
 		return false
 	}
-	p := &l.queue[0]
+	p := &s.queue[0]
 	switch {
 	case p.buf != nil:
 		return true
@@ -164,11 +165,11 @@ func (l *Link) readDirect(p *piece, to []byte) bool {
 	if len(to) < directSize && len(to) < p.size-p.at {
 		return false
 	}
-	x, offset := l.regions.find(to)
-	if x == nil || !l.lendRegion(x) {
+	x, offset := l.borrow(to)
+	if x == nil {
 		return false
 	}
-	p.direct = &read{to: to, stage: -1}
+	p.direct = &read{to: to, stage: -1, into: x}
 	l.ask(p, p.direct, x.number, x.generation, offset)
 	return true
 }
@@ -204,6 +205,7 @@ func (l *Link) wasRead(e *Entry) error {
 	}
 	delete(l.reads, e.Number)
 	r.done = true
+	l.regions.release(r.into)
 	return nil
 }
 

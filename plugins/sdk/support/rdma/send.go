@@ -19,6 +19,7 @@ type sending struct {
 type loan struct {
 	size   int
 	number uint64 // 0: they were copied
+	from   *lentBlock
 	done   bool
 }
 
@@ -137,8 +138,8 @@ func (f *filling) lend(b []byte) int {
 		return 0
 	}
 	b = b[:min(len(b), MaxLength)]
-	x, offset := l.regions.find(b)
-	if x == nil || !l.lendRegion(x) {
+	x, offset := l.borrow(b)
+	if x == nil {
 		return 0
 	}
 	f.flush()
@@ -146,8 +147,21 @@ func (f *filling) lend(b []byte) int {
 	l.owing++
 	l.submit(Entry{Kind: SendLoan, Number: l.numbers, Region: x.number, Generation: x.generation, Offset: offset, Length: uint64(len(b))})
 	l.counts.sent += uint64(len(b))
-	l.loans = append(l.loans, loan{size: len(b), number: l.numbers})
+	l.loans = append(l.loans, loan{size: len(b), number: l.numbers, from: x})
 	return len(b)
+}
+
+// borrow returns the block that has all of b, and where in its region, once the plugin has that; nil
+// if it cannot be lent. It keeps its memory until it is released.
+func (l *Link) borrow(b []byte) (x *lentBlock, offset uint64) {
+	if x, offset = l.regions.borrow(b); x == nil {
+		return nil, 0
+	}
+	if !l.lendRegion(x.lentRegion) {
+		l.regions.release(x)
+		return nil, 0
+	}
+	return x, offset
 }
 
 // lendRegion lends the plugin a region, unless it has it, and reports whether it has.
@@ -224,6 +238,8 @@ func (l *Link) loanSent(e *Entry) error {
 			break
 		}
 		x.done = true
+		l.regions.release(x.from)
+		x.from = nil
 		l.owing--
 		return nil
 	}

@@ -90,6 +90,9 @@ func (l *Lending) Lend(batch [][]byte) (int, error) {
 	return n, l.explain(err)
 }
 
+// Recall implements link.Recaller.
+func (l *Lending) Recall() { l.end.Recall() }
+
 // Plane returns "rdma", "ring", "stream" or "grpc".
 func (l *Link) Plane() transports.DataPlane { return l.plane }
 

@@ -32,6 +32,7 @@ type CacheCounts struct {
 	Misses     uint64 // registrations that were made
 	Hits       uint64 // uses of memory that was registered already
 	Evictions  uint64 // registrations that were closed to make room
+	Refused    uint64 // uses of memory that could not be registered
 }
 
 // fileID identifies a file in memory in whatever process its descriptor is.
@@ -44,8 +45,10 @@ type entry struct {
 	fd    int // a copy
 	lends int // links that were lent it
 
-	registration Registration // nil: it is not registered
-	mem          []byte
+	registration Registration  // nil: it is not registered
+	mem          []byte        // nil: it is not mapped
+	refused      uint          // how often it could not be registered, in a row
+	skip         int           // uses for which that is not tried again
 	uses         int           // messages and reads that need the registration
 	at           *list.Element // in Cache.idle
 }
@@ -86,7 +89,14 @@ func (c *Cache) lend(fd int, size int64) (*entry, error) {
 	return e, nil
 }
 
-// reclaim reverses lend. The last one closes the registration, once nothing uses it.
+// hold keeps a file that was lent for one more call of reclaim.
+func (c *Cache) hold(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e.lends++
+}
+
+// reclaim reverses lend and hold. The last one closes the registration, once nothing uses it.
 func (c *Cache) reclaim(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,13 +114,15 @@ func (c *Cache) discard(e *entry) {
 	_ = unix.Close(e.fd)
 }
 
-// use returns the registration of a file, which is kept until unuse.
+// use returns the memory of a file and its registration, which are kept until unuse. The registration
+// is nil if the memory cannot be registered.
 func (c *Cache) use(e *entry) (Registration, []byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.registration != nil {
 		c.counts.Hits++
 	} else if err := c.register(e); err != nil {
+		c.unmapUnused(e)
 		return nil, nil, err
 	}
 	e.uses++
@@ -126,29 +138,55 @@ func (c *Cache) unuse(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.uses--; e.uses == 0 {
-		e.at = c.idle.PushFront(e)
+		if e.registration != nil {
+			e.at = c.idle.PushFront(e)
+		}
+		c.unmapUnused(e)
 		c.discard(e)
 		c.makeRoom(0)
 	}
 }
 
+func (c *Cache) unmapUnused(e *entry) {
+	if e.uses == 0 && e.registration == nil && e.mem != nil {
+		_ = unix.Munmap(e.mem) // cannot fail: it is mapped
+		e.mem = nil
+	}
+}
+
+// maxSkip bounds for how many uses it is not tried again to register memory.
+const maxSkip = 1 << 10
+
+// register maps and registers a file, if it can be registered. Each failure closes what is idle, so
+// the next attempts are made more and more seldom.
 func (c *Cache) register(e *entry) error {
+	if e.mem == nil {
+		mem, err := unix.Mmap(e.fd, 0, int(e.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return fmt.Errorf("map %d bytes of lent memory: %w", e.size, err)
+		}
+		e.mem = mem
+	}
+	if e.skip > 0 {
+		e.skip--
+		c.counts.Refused++
+		return nil
+	}
 	c.makeRoom(e.size)
-	mem, err := unix.Mmap(e.fd, 0, int(e.size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return fmt.Errorf("map %d bytes of lent memory: %w", e.size, err)
-	}
-	reg, err := c.domain.Register(Memory{e.fd, mem})
+	reg, err := c.domain.Register(Memory{e.fd, e.mem})
 	for err != nil && c.evict() { // the hardware, or a limit of the kernel, may have less than the budget
-		reg, err = c.domain.Register(Memory{e.fd, mem})
-	}
-	if err == nil && len(reg.Key()) > maxKey {
-		err = errors.Join(fmt.Errorf("a key of %d bytes, at most %d", len(reg.Key()), maxKey), reg.Close())
+		reg, err = c.domain.Register(Memory{e.fd, e.mem})
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("register %d bytes of lent memory, beside %d that are in use: %w", e.size, c.counts.Registered, err), unix.Munmap(mem))
+		e.skip = min(1<<e.refused, maxSkip) - 1
+		e.refused = min(e.refused+1, 20)
+		c.counts.Refused++
+		return nil
 	}
-	e.registration, e.mem = reg, mem
+	if n := len(reg.Key()); n > maxKey {
+		return errors.Join(fmt.Errorf("a key of %d bytes, at most %d", n, maxKey), reg.Close())
+	}
+	e.registration, e.refused = reg, 0
 	c.counts.Misses++
 	c.counts.Registered += e.size
 	return nil

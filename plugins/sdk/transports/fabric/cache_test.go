@@ -12,6 +12,7 @@ import (
 type book struct {
 	limit int64 // bytes; 0: none
 	used  int64
+	asked func()
 	log   []int64 // sizes that were registered, or unregistered as negative numbers
 }
 
@@ -24,6 +25,9 @@ var errBook = errors.New("the book is full")
 
 func (b *book) Register(m Memory) (Registration, error) {
 	n := int64(len(m.Bytes))
+	if b.asked != nil {
+		b.asked()
+	}
 	if b.limit > 0 && b.used+n > b.limit {
 		return nil, errBook
 	}
@@ -115,13 +119,41 @@ func TestHardwareLimit(t *testing.T) {
 	used(t, c, one)
 	c.unuse(one)
 	used(t, c, two)
-	if _, _, err := c.use(large); !errors.Is(err, errBook) {
-		t.Fatalf("two is in use: %v", err)
+	if reg, mem, err := c.use(large); reg != nil || len(mem) != 3<<12 || err != nil {
+		t.Fatalf("two is in use: %v, %d bytes, %v", reg, len(mem), err)
+	}
+	c.unuse(large)
+	if large.mem != nil || c.Counts().Refused != 1 {
+		t.Fatalf("it is still mapped, %+v", c.Counts())
 	}
 	c.unuse(two)
 	used(t, c, large)
 	if b.used != 3<<12 || c.Counts().Evictions != 2 {
 		t.Fatalf("%d bytes, %+v", b.used, c.Counts())
+	}
+}
+
+// What cannot be registered is tried again, more and more seldom.
+func TestRefusals(t *testing.T) {
+	b := &book{limit: 1}
+	c := NewCache(b, 0)
+	e := lendTo(t, c, 1)
+	tried := 0
+	b.asked = func() { tried++ }
+	for range 100 {
+		used(t, c, e)
+		c.unuse(e)
+	}
+	if tried != 7 || c.Counts().Refused != 100 {
+		t.Fatalf("it was tried %d times, %+v", tried, c.Counts())
+	}
+	b.limit = 0
+	for range 100 {
+		used(t, c, e)
+		c.unuse(e)
+	}
+	if e.registration == nil {
+		t.Fatal("it is not registered although there is room")
 	}
 }
 

@@ -1,8 +1,10 @@
 package fabric
 
 // Conn is a connection of a fabric: short messages in both directions, reliably and in order, and
-// reads of memory that the other side has registered. Its methods are called from one goroutine,
-// but Break, which may be called at any time by any. None of them waits. An error is final.
+// reads of memory that the other side has registered. No two of its methods are called at a time, but
+// for Break: any goroutine may call it at any time, while another method is in progress and after
+// Close. Calls may come from several goroutines one after the other; what one has written the next
+// one sees. None of them waits. An error is final.
 type Conn interface {
 	// Limits returns how the connection can be used. It never changes.
 	Limits() Limits
@@ -31,7 +33,8 @@ type Conn interface {
 	// not sleep: there is something to do already.
 	Arm() bool
 
-	// Close ends the connection. What Send has taken still arrives.
+	// Close ends the connection and gives up what it holds. What Send has taken still arrives, unless
+	// Break was called. No other method but Break is called afterwards. It is called once.
 	Close() error
 
 	// Break ends the connection so that the other side's Recv fails, and not with io.EOF. When it
@@ -67,9 +70,10 @@ type Completion struct {
 type Domain interface {
 	// Register makes memory usable for reads in both directions. If it fails, because too much is
 	// registered, the Cache closes a registration that no message uses and calls it again. If none is
-	// left, the connection that needs the memory is broken. So there has to be room for all memory
-	// that messages use at a time: of each connection up to 8 that are sent and 9 that are received,
-	// and the control region.
+	// left, or the hardware does not register such memory, the bytes go by Send, with two more copies
+	// on the way, and Register is called again for a later message, but more and more seldom. So it
+	// is fast if there is room for all memory that messages use at a time: of each connection up to 8
+	// that are sent and 9 that are received, and the control region.
 	Register(m Memory) (Registration, error)
 }
 

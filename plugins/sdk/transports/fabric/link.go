@@ -161,7 +161,7 @@ func (l *Link) Close() error {
 	u := l.use.Swap(nil)
 	switch {
 	case u == nil && l.failed == nil:
-		l.conn.Break() // nothing was sent on it, not even the end
+		discard(l.conn) // nothing was sent on it, not even the end
 	case u != nil && l.linger == 0:
 		u.pump.Close()
 		_ = u.Close()

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -27,7 +29,7 @@ const lookEvery = 1 << 10
 func NewPump(c Conn, cache *Cache) (p *conn.Pump, fds [3]int, err error) {
 	port, fds, err := rdma.NewPort(shapeFor(c.Limits()))
 	if err != nil {
-		c.Break()
+		discard(c)
 		return nil, fds, err
 	}
 	l := &loop{port: port, conn: c}
@@ -35,14 +37,20 @@ func NewPump(c Conn, cache *Cache) (p *conn.Pump, fds [3]int, err error) {
 		err = l.openSet()
 	}
 	if err != nil {
-		c.Break()
+		discard(c)
 		port.Close()
 		for _, fd := range fds {
 			_ = unix.Close(fd)
 		}
 		return nil, fds, err
 	}
-	return conn.NewLoop(loopNear{l}, loopFar{c}, l.run), fds, nil
+	return conn.NewLoop(loopNear{l}, loopFar{l}, l.run), fds, nil
+}
+
+// discard ends a connection that nobody uses.
+func discard(c Conn) {
+	c.Break()
+	_ = c.Close() // it is broken
 }
 
 // loop runs a pump: it polls as long as something comes now and then, and then sleeps in Go's
@@ -58,6 +66,54 @@ type loop struct {
 	slept bool
 	err   error
 	event unix.EpollEvent
+
+	stopped atomic.Bool // run has to end
+	mu      sync.Mutex  // of what follows
+	running bool        // run uses both sides
+	near    ending
+	far     ending
+}
+
+// ending says whether a side has to be closed, and whether that was done.
+type ending struct{ wanted, done bool }
+
+// due reports whether the side is to be closed now.
+func (e *ending) due(running bool) bool {
+	if !e.wanted || e.done || running {
+		return false
+	}
+	e.done = true
+	return true
+}
+
+// closeSides closes those sides for which that is wanted, unless run uses them.
+func (l *loop) closeSides() (err error) {
+	if l.far.due(l.running) {
+		err = l.conn.Close()
+	}
+	if l.near.due(l.running) {
+		l.port.Close()
+	}
+	return err
+}
+
+func (l *loop) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = true
+}
+
+// end gives up what run has used. The proc takes the end of its socket for the end of all reads, so
+// that comes last.
+func (l *loop) end(err error) {
+	if err != nil {
+		l.conn.Break() // so that no read is under way when its memory is unmapped
+	}
+	l.pump.release()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = false
+	_ = l.closeSides() // the cause of it is known
 }
 
 func (l *loop) openSet() error {
@@ -82,18 +138,17 @@ func (l *loop) openSet() error {
 
 // run passes messages on until the proc has gone and has nothing left to be passed on.
 func (l *loop) run() (err error) {
-	defer func() {
-		if err != nil {
-			l.conn.Break() // so that no read is under way when its memory is unmapped
-		}
-		l.pump.release()
-	}()
+	l.begin()
+	defer func() { l.end(err) }()
 	spin, err := polling.NewSpinner("auto")
 	if err != nil {
 		return err
 	}
 	var patience time.Time // when the peer has had enough time
 	for i := 0; ; i++ {
+		if l.stopped.Load() {
+			return errStopped
+		}
 		var moved bool
 		moved, err = l.pump.step()
 		if err != nil {
@@ -170,13 +225,20 @@ func (l *loop) disarm(uintptr) {
 	_ = unix.EpollCtl(l.fd, unix.EPOLL_CTL_DEL, l.conn.Handle(), nil)
 }
 
+var errStopped = errors.New("the link was broken by this process")
+
 type loopNear struct{ l *loop }
 
 func (n loopNear) Alive() bool { return n.l.port.Alive() }
 
+// Break closes the proc's side, or has run do it when nothing is read any more.
 func (n loopNear) Break() {
-	n.l.port.Close()
-	_ = n.l.set.Close() // wakes the loop
+	n.l.stopped.Store(true)
+	_ = n.l.set.Close() // wakes run
+	n.l.mu.Lock()
+	defer n.l.mu.Unlock()
+	n.l.near.wanted = true
+	_ = n.l.closeSides() // of this side there is no error
 }
 
 func (n loopNear) Close() error {
@@ -184,6 +246,17 @@ func (n loopNear) Close() error {
 	return nil
 }
 
-type loopFar struct{ Conn }
+type loopFar struct{ l *loop }
 
 func (loopFar) CloseWrite() error { return nil } // the end is a message
+
+// Break ends the connection at once.
+func (f loopFar) Break() { f.l.conn.Break() }
+
+// Close closes the connection, or has run do it when it calls nothing else of it any more.
+func (f loopFar) Close() error {
+	f.l.mu.Lock()
+	defer f.l.mu.Unlock()
+	f.l.far.wanted = true
+	return f.l.closeSides()
+}

@@ -13,8 +13,8 @@ import (
 	"github.com/openimpi/impi/plugins/sdk/support/rdma"
 )
 
-// idle is a connection on which nothing comes.
-type idle struct{ sent [][]byte }
+// idle is a connection on which nothing comes but what a test says.
+type idle struct{ sent, coming [][]byte }
 
 func (*idle) Limits() Limits { return Limits{Message: 1 << 17, Rails: 2} }
 
@@ -22,7 +22,16 @@ func (c *idle) Send(b [][]byte) (bool, error) {
 	c.sent = append(c.sent, append(append([]byte(nil), b[0]...), b[1]...))
 	return true, nil
 }
-func (*idle) Recv([][]byte) (int, error) { return 0, nil }
+func (c *idle) Recv(b [][]byte) (n int, err error) {
+	if len(c.coming) == 0 {
+		return 0, nil
+	}
+	for _, to := range b {
+		n += copy(to, c.coming[0][n:])
+	}
+	c.coming = c.coming[1:]
+	return n, nil
+}
 func (*idle) Read(Request) (bool, error) { return true, nil }
 func (*idle) Completed([]Completion) int { return 0 }
 func (*idle) Handle() int                { return -1 }
@@ -239,6 +248,31 @@ func TestWrongProcs(t *testing.T) {
 		_, err := p.step()
 		if !errors.Is(err, rdma.ErrRules) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What was submitted before a region was forgotten, or its number was given to other memory, is sent.
+func TestForgottenBeforeItIsSent(t *testing.T) {
+	for name, forgets := range map[string]func(x *proc){
+		"forgotten": func(x *proc) { x.submit(7, fields{4: 3, 32: 7}) },
+		"lent anew": func(x *proc) { x.lend(t, 3, 8); x.submit(2, fields{8: 2, 4: 3, 32: 8, 48: 100}) },
+	} {
+		p, x, c := stranger(t)
+		p.slotSize = 1 << 10
+		x.lend(t, 3, 7)
+		x.submit(2, fields{8: 1, 4: 3, 32: 7, 40: 16, 48: 100})
+		for range 2 { // there is no allowance, so it waits
+			if _, err := p.step(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			forgets(x)
+			forgets = func(*proc) {}
+		}
+		p.most, p.allowed = 8, 8
+		c.sent = nil
+		if _, err := p.step(); err != nil || len(c.sent) == 0 || kind(c.sent[0][0]) != offer {
+			t.Fatalf("%s: %v, %d messages", name, err, len(c.sent))
 		}
 	}
 }

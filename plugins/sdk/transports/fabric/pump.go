@@ -19,6 +19,7 @@ type pump struct {
 	outbound
 	inbound
 	reading
+	fetching
 	lending
 
 	head, keys []byte // memory for a header, and for a key
@@ -28,22 +29,33 @@ type pump struct {
 // outbound is what goes to the peer.
 type outbound struct {
 	begun    bool         // hello was sent
-	queue    []rdma.Entry // SendSlot, SendLoan and End, oldest first
+	queue    []submission // SendSlot, SendLoan and End, oldest first
 	done     []uint64     // numbers of messages that the peer is to be told of as taken
 	allowed  int          // messages that the peer has room for
 	most     int          // the most that it can have
 	slotSize int          // bytes of a message that it has room for; 0: its hello has not come
+	answers  bool         // it answers asks
 	owed     int          // by how many messages its allowance is to grow
 	offers   uint64       // messages that were offered to it
 	loans    []loan       // of them, those that it has not taken
 	over     bool         // the end was sent
 }
 
+// submission is what the proc has submitted, with the memory of a loan: that stays lent until it is
+// sent, whatever the proc says of the region meanwhile.
+type submission struct {
+	rdma.Entry
+	from   *entry
+	copied []byte // what is left to be copied of a loan that cannot be offered; nil: it was not tried
+	sent   int    // bytes of a message in a slot that were sent
+}
+
 // loan is a message that was offered to the peer.
 type loan struct {
-	message uint64 // its number for the peer
+	message uint64 // its number for the peer; 0: it was copied
 	number  uint64 // its number for the proc
 	entry   *entry
+	data    []byte
 }
 
 // inbound is what comes from the peer.
@@ -87,7 +99,7 @@ func shapeFor(l Limits) rdma.Shape {
 
 // step does what can be done now, and reports whether that was anything.
 func (p *pump) step() (moved bool, err error) {
-	for _, f := range []func() (bool, error){p.submissions, p.send, p.receive, p.completions, p.issue} {
+	for _, f := range []func() (bool, error){p.submissions, p.send, p.receive, p.completions, p.issue, p.ask} {
 		m, err := f()
 		if err != nil {
 			return moved, err
@@ -132,7 +144,16 @@ func (p *pump) submitted(e *rdma.Entry) error {
 		if len(p.queue) > 2*p.port.Shape().Slots || len(p.queue) > 0 && p.queue[len(p.queue)-1].Kind == rdma.End || p.over {
 			return fmt.Errorf("%w: it sends more than its slots and loans, or after its end", rdma.ErrRules)
 		}
-		p.queue = append(p.queue, *e)
+		s := submission{Entry: *e}
+		if e.Kind == rdma.SendLoan {
+			x, err := p.find(e)
+			if err != nil {
+				return err
+			}
+			p.cache.hold(x)
+			s.from = x
+		}
+		p.queue = append(p.queue, s)
 		return nil
 	case rdma.Free:
 		p.owed++
@@ -173,7 +194,7 @@ func (p *pump) send() (moved bool, err error) {
 	s := p.port.Shape()
 	if !p.begun {
 		p.owed = 0
-		if p.begun, err = p.post(header{kind: hello, number: uint64(s.Slots), length: uint64(s.SlotSize)}, nil); !p.begun || err != nil {
+		if p.begun, err = p.post(header{kind: hello, number: uint64(s.Slots), length: uint64(s.SlotSize), offset: answersFetch}, nil); !p.begun || err != nil {
 			return false, err
 		}
 		p.given, moved = s.Slots, true
@@ -191,6 +212,11 @@ func (p *pump) send() (moved bool, err error) {
 		}
 		moved = true
 	}
+	if m, err := p.sendFetched(); err != nil {
+		return true, err
+	} else if m {
+		moved = true
+	}
 	for len(p.queue) > 0 {
 		if ok, err := p.sendNext(&p.queue[0]); !ok || err != nil {
 			return moved, err
@@ -201,7 +227,7 @@ func (p *pump) send() (moved bool, err error) {
 }
 
 // sendNext passes on one submission. It reports false if that is not possible now.
-func (p *pump) sendNext(e *rdma.Entry) (ok bool, err error) {
+func (p *pump) sendNext(e *submission) (ok bool, err error) {
 	if e.Kind == rdma.End {
 		p.over, err = p.post(header{kind: ended}, nil)
 		return p.over, err
@@ -210,31 +236,49 @@ func (p *pump) sendNext(e *rdma.Entry) (ok bool, err error) {
 		return false, nil
 	}
 	if e.Kind == rdma.SendLoan {
-		ok, err = p.offer(e)
-	} else {
-		data := p.port.SendSlot(e)
-		if len(data) > p.slotSize {
-			return false, fmt.Errorf("a message of %d bytes, the other side has slots of %d", len(data), p.slotSize)
+		if e.copied == nil {
+			if ok, err = p.offer(e); ok || e.copied == nil {
+				return ok, err
+			}
 		}
-		if ok, err = p.post(header{kind: eager, length: uint64(len(data))}, data); ok {
-			err = errors.Join(err, p.port.Complete(rdma.Entry{Kind: rdma.SlotSent, Slot: e.Slot}))
-		}
+		return p.copyLoan(e)
 	}
-	if ok {
-		p.allowed--
+	data := p.port.SendSlot(&e.Entry)
+	n, err := p.copyOut(data[e.sent:])
+	if e.sent += n; err != nil || e.sent < len(data) {
+		return false, err
 	}
-	return ok, err
+	return true, p.port.Complete(rdma.Entry{Kind: rdma.SlotSent, Slot: e.Slot})
 }
 
-// offer tells the peer of a message in lent memory.
-func (p *pump) offer(e *rdma.Entry) (bool, error) {
-	x, err := p.find(e)
+// copyOut sends data in messages, one if the peer's slots are as long as this side's, as far as it
+// has room for them. It returns how many bytes were sent.
+func (p *pump) copyOut(data []byte) (sent int, err error) {
+	for sent < len(data) && p.allowed > 0 {
+		n := min(len(data)-sent, p.pieceSize())
+		if ok, err := p.post(header{kind: eager, length: uint64(n)}, data[sent:][:n]); !ok || err != nil {
+			return sent, err
+		}
+		p.allowed--
+		sent += n
+	}
+	return sent, nil
+}
+
+// pieceSize is how many bytes a message with data can have, in both directions.
+func (p *pump) pieceSize() int { return min(p.slotSize, p.port.Shape().SlotSize) }
+
+// offer tells the peer of a message in lent memory. If that cannot be registered it leaves e.copied.
+func (p *pump) offer(e *submission) (bool, error) {
+	x := e.from
+	reg, mem, err := p.cache.use(x)
 	if err != nil {
 		return false, err
 	}
-	reg, _, err := p.cache.use(x)
-	if err != nil {
-		return false, err
+	data := mem[e.Offset:][:e.Length]
+	if reg == nil {
+		e.copied = data
+		return false, nil
 	}
 	key := reg.Key()
 	ok, err := p.post(header{kind: offer, number: p.offers + 1, length: e.Length, offset: e.Offset, key: uint16(len(key))}, key)
@@ -242,18 +286,49 @@ func (p *pump) offer(e *rdma.Entry) (bool, error) {
 		p.cache.unuse(x)
 		return ok, err
 	}
+	p.allowed--
 	p.offers++
-	p.loans = append(p.loans, loan{p.offers, e.Number, x})
+	p.loans = append(p.loans, loan{p.offers, e.Number, x, data})
+	p.cache.reclaim(x) // it is in use now
+	e.from = nil
 	return true, nil
+}
+
+// copyLoan sends lent memory that cannot be registered like messages in slots.
+func (p *pump) copyLoan(e *submission) (bool, error) {
+	n, err := p.copyOut(e.copied)
+	if e.copied = e.copied[n:]; err != nil || len(e.copied) > 0 {
+		return false, err
+	}
+	p.cache.unuse(e.from)
+	p.cache.reclaim(e.from)
+	e.from = nil
+	p.loans = append(p.loans, loan{number: e.Number})
+	return true, p.loansCopied()
+}
+
+// loansCopied completes the oldest loans, as far as they were copied.
+func (p *pump) loansCopied() error {
+	for len(p.loans) > 0 && p.loans[0].message == 0 {
+		number := p.loans[0].number
+		p.loans = append(p.loans[:0], p.loans[1:]...)
+		if err := p.port.Complete(rdma.Entry{Kind: rdma.LoanSent, Number: number}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // receive takes what the peer has sent.
 func (p *pump) receive() (moved bool, err error) {
 	for !p.connEnded {
 		// Data go into the slot in which the proc gets them, but for the first ones: a key must
-		// not be where the proc can change it.
+		// not be where the proc can change it. What is fetched goes elsewhere.
 		slot := p.port.ReceiveSlot()
 		p.pieces[0], p.pieces[1], p.pieces[2] = p.head, p.keys, slot[min(len(slot), maxKey):]
+		if len(p.slow) > 0 {
+			p.pieces[2] = p.scratch
+		}
 		n, err := p.conn.Recv(p.pieces[:])
 		switch {
 		case err == io.EOF && p.peerOver: //nolint:errorlint // a Conn reports it bare
@@ -294,16 +369,22 @@ func (p *pump) message(h *header, slot []byte) error {
 	}
 	p.allowed += int(h.allowed)
 	switch h.kind {
+	case asks:
+		return p.fetched(h)
+	case piece:
+		return p.arrived(h)
 	case hello:
 		if h.number == 0 || h.number > 1<<16 || h.length == 0 || h.length > 1<<30 || h.allowed != 0 {
 			return fmt.Errorf("%w: it has room for %d messages of %d bytes", errWire, h.number, h.length)
 		}
-		p.most, p.allowed, p.slotSize = int(h.number), int(h.number), int(h.length)
+		p.most, p.allowed, p.slotSize, p.answers = int(h.number), int(h.number), int(h.length), h.offset&answersFetch != 0
 	case eager:
 		if h.length > uint64(s.SlotSize) {
 			return fmt.Errorf("%w: a message of %d bytes, slots have %d", errWire, h.length, s.SlotSize)
 		}
-		copy(slot, p.keys[:min(maxKey, h.length)])
+		if copy(slot, p.keys[:min(maxKey, h.length)]); len(p.slow) > 0 {
+			copy(slot[min(len(slot), maxKey):], p.scratch[:max(h.length, maxKey)-maxKey])
+		}
 		return p.port.Arrive(int(h.length))
 	case offer:
 		if h.number != p.last+1 || h.length == 0 || h.length > rdma.MaxLength || len(p.open) >= s.Slots {
@@ -313,13 +394,13 @@ func (p *pump) message(h *header, slot []byte) error {
 		p.open[h.number] = &offered{append([]byte(nil), p.keys[:h.key]...), h.offset, h.length}
 		return p.port.Complete(rdma.Entry{Kind: rdma.Offered, Message: h.number, Length: h.length})
 	case taken:
-		if len(p.loans) == 0 || p.loans[0].message != h.number {
+		if len(p.loans) == 0 || p.loans[0].message != h.number || p.owes(h.number) {
 			return fmt.Errorf("%w: it has taken message %d, which is not the oldest of the %d that it was offered", errWire, h.number, len(p.loans))
 		}
 		x := p.loans[0]
 		p.loans = append(p.loans[:0], p.loans[1:]...)
 		p.cache.unuse(x.entry)
-		return p.port.Complete(rdma.Entry{Kind: rdma.LoanSent, Number: x.number})
+		return errors.Join(p.port.Complete(rdma.Entry{Kind: rdma.LoanSent, Number: x.number}), p.loansCopied())
 	case ended:
 		if p.peerOver {
 			return fmt.Errorf("%w: it has ended twice", errWire)

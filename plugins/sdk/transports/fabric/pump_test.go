@@ -37,6 +37,15 @@ type faulty struct {
 	completed func(c *fabric.Completion)
 	twice     bool
 	message   func(b [][]byte, n int) int
+	most      int // bytes of a message; 0: as many as there can be
+}
+
+func (f *faulty) Limits() fabric.Limits {
+	l := f.Conn.Limits()
+	if f.most > 0 {
+		l.Message = f.most
+	}
+	return l
 }
 
 func (f *faulty) Read(r fabric.Request) (bool, error) {
@@ -101,7 +110,7 @@ func pair(t *testing.T, rails int, budget int64, wrap func(fabric.Conn) fabric.C
 
 func (s *side) allocate(t *testing.T, n int, seed byte) []byte {
 	t.Helper()
-	b, err := s.regions.Allocate(n)
+	b, err := s.regions.AllocateApart(n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,16 +124,24 @@ func fill(b []byte, seed byte) {
 	}
 }
 
+func closeAll(fds [3]int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
 const patience = 20 * time.Second
 
 // send lends b, until it is the sender's again.
-func send(l link.Lender, b []byte) error {
-	for end := time.Now().Add(patience); len(b) > 0; {
-		n, err := l.Lend([][]byte{b})
+func send(l link.Lender, b []byte) error { return sendAll(l, [][]byte{b}) }
+
+func sendAll(l link.Lender, batch [][]byte) error {
+	for end := time.Now().Add(patience); len(batch) > 0; {
+		n, err := l.Lend(batch)
 		if err != nil {
 			return err
 		}
-		if b = b[n:]; n == 0 && !l.Arm(link.Writable) {
+		if batch = link.Advance(batch, n); n == 0 && !l.Arm(link.Writable) {
 			wait(l, unix.POLLOUT)
 		}
 		if time.Now().After(end) {
@@ -211,6 +228,78 @@ func TestMemoryOfAllKinds(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+		}
+	}
+}
+
+// Where memory cannot be registered its bytes are copied: of the sender, the receiver, and both.
+func TestNothingCanBeRegistered(t *testing.T) {
+	for name, refuses := range map[string][2]bool{"sender": {true, false}, "receiver": {false, true}, "both": {true, true}} {
+		for _, most := range []int{0, 4096} { // the second one has shorter slots
+			a, b := pair(t, 2, 0, func(c fabric.Conn) fabric.Conn { return &faulty{Conn: c, most: most} })
+			for i, s := range []*side{a, b} {
+				if refuses[i] {
+					s.domain.Limit = 1
+				}
+			}
+			const n = 400_000
+			heap := make([]byte, n)
+			for i := range 6 {
+				from, to := a.allocate(t, n, byte(i)), b.allocate(t, n, 99)
+				for _, into := range [][]byte{to, heap} {
+					if err := exchange(t, a, b, from, into); err != nil || !bytes.Equal(from, into) {
+						t.Fatalf("%s, round %d: %v", name, i, err)
+					}
+				}
+			}
+			for i, s := range []*side{a, b} {
+				tried := refuses[i] && (i == 0 || !refuses[0]) // what the sender copies nobody reads
+				if c := s.cache.Counts(); (c.Refused > 0) != tried || tried && c.Misses > 0 {
+					t.Errorf("%s: side %d has %+v", name, i, c)
+				}
+			}
+		}
+	}
+}
+
+// Loans that are copied, loans that are read remotely or fetched, and messages in slots come in order.
+func TestSomeCanBeRegistered(t *testing.T) {
+	const n = 64 << 10
+	for name, limits := range map[string][2]int64{"sender": {n, 0}, "receiver": {0, 1}} {
+		a, b := pair(t, 1, 0, nil)
+		a.domain.Limit, b.domain.Limit = limits[0], limits[1]
+		var batch [][]byte
+		var want []byte
+		for i := range byte(5) {
+			short := make([]byte, 3000)
+			fill(short, 50+i)
+			batch = append(batch, a.allocate(t, n, i), short)
+			want = append(append(want, batch[2*i]...), short...)
+		}
+		sent := make(chan error, 1)
+		go func() { sent <- sendAll(a, batch) }()
+		got := make([]byte, len(want))
+		if err := receive(b, got); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		if x, y := a.cache.Counts(), b.cache.Counts(); x.Refused+y.Refused == 0 || x.Misses == 0 {
+			t.Errorf("%s: %+v, %+v", name, x, y)
+		}
+	}
+}
+
+// Sides whose slots have different lengths understand each other.
+func TestSlotsOfTwoLengths(t *testing.T) {
+	a, b := pair(t, 1, 0, func(c fabric.Conn) fabric.Conn { return &faulty{Conn: c, most: 2048} })
+	from, to := make([]byte, 300_000), make([]byte, 300_000)
+	fill(from, 3)
+	for _, x := range [][2]*side{{a, b}, {b, a}} {
+		clear(to)
+		if err := exchange(t, x[0], x[1], from, to); err != nil || !bytes.Equal(from, to) {
+			t.Fatal(err)
 		}
 	}
 }

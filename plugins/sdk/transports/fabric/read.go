@@ -153,8 +153,18 @@ func (p *pump) read(e *rdma.Entry) error {
 	if err != nil {
 		return err
 	}
+	r := &read{number: e.Number, message: e.Message, entry: x, local: reg, key: m.key}
+	into := mem[to:][:e.Length:e.Length]
+	switch {
+	case reg != nil:
+		p.split(r, into, m.offset+e.At)
+	case p.answers:
+		p.fetch(r, into, e.At)
+	default:
+		p.cache.unuse(x)
+		return fmt.Errorf("%d bytes of memory could not be registered for reading into, and the other side is too old to send what is to be read", x.size) //nolint:err113 // for a person
+	}
 	p.under++
-	p.split(&read{number: e.Number, message: e.Message, entry: x, local: reg, key: m.key}, mem[to:][:e.Length:e.Length], m.offset+e.At)
 	return nil
 }
 
@@ -191,6 +201,11 @@ func (p *pump) reads(message uint64) bool {
 		}
 	}
 	for _, x := range p.want {
+		if x.message == message {
+			return true
+		}
+	}
+	for _, x := range p.slow {
 		if x.message == message {
 			return true
 		}
@@ -258,6 +273,19 @@ func (p *pump) completed(c Completion) error {
 // release gives back everything that was lent. Nothing is under way any more.
 func (p *pump) release() {
 	for _, x := range p.loans {
+		if x.message != 0 {
+			p.cache.unuse(x.entry)
+		}
+	}
+	for _, x := range p.queue {
+		if x.copied != nil {
+			p.cache.unuse(x.from)
+		}
+		if x.from != nil {
+			p.cache.reclaim(x.from)
+		}
+	}
+	for _, x := range p.slow {
 		p.cache.unuse(x.entry)
 	}
 	done := map[*read]bool{}

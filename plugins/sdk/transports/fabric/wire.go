@@ -19,13 +19,18 @@ const (
 type kind uint8
 
 const (
-	hello kind = 1 // number: messages that the sender has room for; length: bytes of each; the first message
+	hello kind = 1 // number: messages that the sender has room for; length: bytes of each; offset: bits of what it can do; the first message
 	eager kind = 2 // a message; its data follow
 	offer kind = 3 // a message of length bytes at offset of memory, whose key follows: number
 	taken kind = 4 // the message that was offered by this number was read
 	ended kind = 5 // the last message was sent
 	more  kind = 6 // nothing but the allowance in its header
+	asks  kind = 7 // length bytes at offset of the message that was offered by this number are wanted
+	piece kind = 8 // they follow; each is the answer to one asks, in order
 )
+
+// answersFetch is a bit of a hello's offset: the sender answers asks.
+const answersFetch = 1
 
 // header is the head of a message on a Conn.
 type header struct {
@@ -36,6 +41,8 @@ type header struct {
 	length  uint64
 	offset  uint64
 }
+
+func (h *header) hasData() bool { return h.kind == eager || h.kind == piece }
 
 var errWire = errors.New("the other side has broken the protocol of package fabric")
 
@@ -63,9 +70,9 @@ func parseHeader(b []byte, n int) (h header, err error) {
 	switch {
 	case b[1] != wireVersion:
 		return h, fmt.Errorf("%w: it speaks version %d, this side %d", errWire, b[1], wireVersion)
-	case h.kind < hello || h.kind > more:
+	case h.kind < hello || h.kind > piece:
 		return h, fmt.Errorf("%w: a message of kind %d", errWire, h.kind)
-	case h.kind == eager && (rest == 0 || uint64(rest) != h.length), h.kind != eager && rest != int(h.key), h.key > maxKey:
+	case h.hasData() && (rest == 0 || uint64(rest) != h.length), !h.hasData() && rest != int(h.key), h.key > maxKey:
 		return h, fmt.Errorf("%w: a message of kind %d has %d bytes behind its header, which says %d and a key of %d", errWire, h.kind, rest, h.length, h.key)
 	}
 	return h, nil
