@@ -122,14 +122,14 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 	a.hello.Src = wire.WorldRank(binary.BigEndian.Uint32(b))
 	a.hello.Dst = wire.WorldRank(binary.BigEndian.Uint32(b[4:]))
 	b = b[8:]
-	switch {
-	case k == kindMeet:
-		copy(a.hello.World[:], b)
-	case len(b) > 0:
+	if k.hasWorld() {
+		b = b[copy(a.hello.World[:], b):]
+	}
+	if len(b) > 0 {
 		a.named = true
 		b = b[copy(a.hello.ResumableID[:], b):]
 	}
-	if k == kindLost {
+	if a.hello.Lost {
 		a.hello.Epoch = binary.BigEndian.Uint64(b)
 	}
 }

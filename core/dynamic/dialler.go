@@ -29,13 +29,13 @@ func NewDialler(token Token, nonce Nonce, hello Hello) *Dialler {
 	b = append(b, nonce[:]...)
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Src))
 	b = binary.BigEndian.AppendUint32(b, uint32(hello.Dst))
-	switch {
-	case k == kindMeet:
+	if k.hasWorld() {
 		b = append(b, hello.World[:]...)
-	case helloSizeOf(k) > helloSize:
+	}
+	if len(b) < helloSizeOf(k) {
 		b = append(b, hello.ResumableID[:]...)
 	}
-	if k == kindLost {
+	if hello.Lost && len(b) < helloSizeOf(k) {
 		b = binary.BigEndian.AppendUint64(b, hello.Epoch)
 	}
 	return &Dialler{token: token, hello: hello, transcript: bytes.Clone(b), out: b}

@@ -16,7 +16,8 @@ import (
 //	  HELLO job, nonce, src, dst  -->    (or PROBE, SPAWN, SPARE, CONNECT, with the same fields,
 //	                                      RESUMABLE, AGAIN, HOSTS, which add a session,
 //	                                      LOST, which adds an epoch too,
-//	                                      or MEET, which adds the dialler's world)
+//	                                      or MEET, which adds the dialler's world, and for a link
+//	                                      that resumes what RESUMABLE, AGAIN or LOST add)
 //	                              <--  CHALLENGE nonce
 //	  PROOF mac                   -->
 //	                              <--  VERDICT code, mac
@@ -104,7 +105,7 @@ func (k kind) purpose() Purpose {
 	switch k {
 	case kindConnect:
 		return OfPort
-	case kindMeet:
+	case kindMeet, kindMeetResumable, kindMeetAgain, kindMeetLost:
 		return OfWorld
 	case kindHosts:
 		return OfChannel
@@ -148,7 +149,7 @@ func (h *Hello) kind() kind {
 	case h.Connect:
 		return kindConnect
 	case h.World != WorldID{}:
-		return kindMeet
+		return h.kindOfMeeting()
 	case h.ResumableID == ResumableID{}:
 		return kindHello
 	case h.Hosts:
@@ -161,12 +162,28 @@ func (h *Hello) kind() kind {
 	return kindResumable
 }
 
+func (h *Hello) kindOfMeeting() kind {
+	switch {
+	case h.ResumableID == ResumableID{}:
+		return kindMeet
+	case h.Lost:
+		return kindMeetLost
+	case h.Resumes:
+		return kindMeetAgain
+	}
+	return kindMeetResumable
+}
+
+func (k kind) hasWorld() bool {
+	return k == kindMeet || k == kindMeetResumable || k == kindMeetAgain || k == kindMeetLost
+}
+
 func (h *Hello) set(k kind) {
 	h.Probe = k == kindProbe
 	h.Status = k == kindStatus
-	h.Resumes = k == kindAgain || k == kindHosts
+	h.Resumes = k == kindAgain || k == kindHosts || k == kindMeetAgain
 	h.Hosts = k == kindHosts
-	h.Lost = k == kindLost
+	h.Lost = k == kindLost || k == kindMeetLost
 	h.Spawn = k == kindSpawn
 	h.Spare = k == kindSpare
 	h.Connect = k == kindConnect
@@ -181,8 +198,12 @@ func helloSizeOf(k kind) int {
 		return helloSize + ResumableIDSize
 	case kindMeet:
 		return helloSize + WorldIDSize
+	case kindMeetResumable, kindMeetAgain:
+		return helloSize + WorldIDSize + ResumableIDSize
 	case kindLost:
 		return lostSize
+	case kindMeetLost:
+		return meetLostSize
 	default: // not the start of a greeting
 		return 0
 	}
@@ -255,6 +276,12 @@ const (
 	kindMeet      // a HELLO with the secret of another world; the dialler's world follows
 	kindStatus    // a HELLO between nodes; a question follows, and no packets; older acceptors refuse it as malformed
 	kindSpare     // a HELLO of a spare site's node; an offer follows, and no packets; older acceptors refuse it as malformed
+
+	// MEET for a link that resumes, for a further connection of it, and to ask the acceptor to dial
+	// it again: world and session follow, and the epoch. Older acceptors refuse them as malformed.
+	kindMeetResumable
+	kindMeetAgain
+	kindMeetLost
 )
 
 // magic begins every message; its last byte is the version of the greeting.
@@ -266,6 +293,7 @@ const headSize = 8
 const (
 	helloSize     = headSize + jobIDSize + NonceSize + 8
 	lostSize      = helloSize + ResumableIDSize + 8
+	meetLostSize  = lostSize + WorldIDSize // the longest
 	challengeSize = headSize + NonceSize
 	proofSize     = headSize + macSize
 	verdictSize   = headSize + 4 + macSize

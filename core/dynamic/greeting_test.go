@@ -331,6 +331,9 @@ func TestSessions(t *testing.T) {
 		{Src: 3, Dst: 4, ResumableID: session, Resumes: true},
 		{Src: 3, Dst: 4, ResumableID: session, Resumes: true, Hosts: true},
 		{Src: 3, Dst: 4, ResumableID: session, Lost: true, Epoch: 1<<40 + 7},
+		{Src: 3, Dst: 3, World: WorldID{9}, ResumableID: session},
+		{Src: 3, Dst: 4, World: WorldID{9}, ResumableID: session, Resumes: true},
+		{Src: 3, Dst: 4, World: WorldID{9}, ResumableID: session, Lost: true, Epoch: 1<<40 + 7},
 	}
 	for _, said := range all {
 		for _, piece := range []int{1, 7, 1000} {
@@ -353,6 +356,8 @@ func TestSessions(t *testing.T) {
 				hello[len(hello)-1-at] ^= 1
 			} else if said.Lost {
 				continue // no other kind is as long
+			} else if said.World != (WorldID{}) {
+				hello[headSize-1] ^= byte(kindMeetResumable ^ kindMeetAgain)
 			} else if hello[headSize-1]++; hello[headSize-1] > byte(kindHosts) {
 				hello[headSize-1] = byte(kindResumable)
 			}
@@ -393,7 +398,10 @@ func TestGreetingJudgedOutOfTurn(t *testing.T) {
 }
 
 // fuzzedHellos are what the fuzzed greetings are about.
-var fuzzedHellos = []Hello{testHello, {Src: 2, Dst: 1, ResumableID: ResumableID{7}, Resumes: true, Hosts: true}}
+var fuzzedHellos = []Hello{
+	testHello, {Src: 2, Dst: 1, ResumableID: ResumableID{7}, Resumes: true, Hosts: true},
+	{Src: 2, Dst: 1, World: WorldID{9}, ResumableID: ResumableID{7}, Lost: true, Epoch: 3},
+}
 
 func FuzzAcceptor(f *testing.F) {
 	var good [][]byte
@@ -414,7 +422,7 @@ func FuzzAcceptor(f *testing.F) {
 		if _, ok := a.Peer(); ok != isGood {
 			t.Fatalf("%x: peer %v", b, ok)
 		}
-		if len(used) > lostSize+proofSize {
+		if len(used) > meetLostSize+proofSize {
 			t.Fatalf("%d bytes taken", len(used))
 		}
 		if err == nil && len(left) > 0 && !isGood {
@@ -477,6 +485,8 @@ func TestGreetingPurposes(t *testing.T) {
 		{port, Hello{Src: 1, Dst: 2}, WrongJob},
 		{port, Hello{Src: 1, Dst: 2, World: WorldID{9}}, WrongJob},
 		{job.Meeting(), Hello{Src: 2, Dst: 2, World: WorldID{9}}, Accepted},
+		{job.Meeting(), Hello{Src: 2, Dst: 2, World: WorldID{9}, ResumableID: ResumableID{1}, Resumes: true}, Accepted},
+		{job, Hello{Src: 2, Dst: 2, World: WorldID{9}, ResumableID: ResumableID{1}, Lost: true}, WrongJob},
 		{job.Meeting(), Hello{Src: 1, Dst: 2}, WrongJob},
 		{job.Meeting(), Hello{Src: 1, Dst: 2, Probe: true}, WrongJob},
 		{job.Meeting(), Hello{Connect: true}, ClosedPort},

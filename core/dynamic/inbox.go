@@ -5,7 +5,7 @@ import "fmt"
 // inbox collects one message of the greeting at a time. It takes no byte behind the message, since
 // packets follow the last one.
 type inbox struct {
-	buf  [lostSize]byte
+	buf  [meetLostSize]byte
 	have int
 }
 

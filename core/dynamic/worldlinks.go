@@ -7,10 +7,11 @@ type WorldPair struct{ Local, Peer WorldProc }
 func (x WorldPair) Reversed() WorldPair { return WorldPair{x.Peer, x.Local} }
 
 // WorldLinks decide which links the procs of a node have to procs of other worlds (MPI-4.1, 11.9).
-// Such links do not resume, and agents carry no packets in their place. A is the data of a proc's
-// request for a link, and L the data about a link. The zero value is ready.
+// No agents carry packets in their place. Whether they resume, and what is done then, is decided as
+// for links inside a job. A is the data of a proc's request for a link, and L the data about a link.
+// The zero value is ready.
 type WorldLinks[A, L any] struct {
-	Pairs PairLinks[WorldPair]
+	DirectLinks[WorldPair]
 	given map[WorldPair]L // links that procs have
 	asked map[WorldPair]A // requests of procs that wait for a link
 }
@@ -29,9 +30,14 @@ func (s *WorldLinks[A, L]) Ask(x WorldPair, what A) bool {
 }
 
 // Arrive returns the verdict about a link that the other end has made. If both ends dial at the
-// same time, the link of the lower WorldProc is used.
-func (s *WorldLinks[A, L]) Arrive(x WorldPair) Verdict {
-	return s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
+// same time, the link of the lower WorldProc is used. id is the session from its greeting, or zero
+// if the link does not resume.
+func (s *WorldLinks[A, L]) Arrive(x WorldPair, id ResumableID) Verdict {
+	v := s.Pairs.Arrive(x, x.Peer.Compare(x.Local) < 0)
+	if v == Accepted {
+		s.enter(x, id, false)
+	}
+	return v
 }
 
 // SetLink records that the proc gets a link. It has no effect if the link was closed since.
@@ -57,6 +63,7 @@ func (s *WorldLinks[A, L]) SetNoLink(x WorldPair) { delete(s.asked, x) }
 func (s *WorldLinks[A, L]) Drop(x WorldPair) {
 	if s.Pairs.Drop(x) {
 		delete(s.given, x)
+		s.Resumable.Remove(x, s.Resumable.Get(x))
 	}
 }
 
@@ -75,6 +82,7 @@ func (s *WorldLinks[A, L]) ForgetProc(local WorldProc) {
 			s.Pairs.Forget(x)
 			delete(s.given, x)
 			delete(s.asked, x)
+			s.Resumable.Remove(x, s.Resumable.Get(x))
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package dynamic
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // TestWorldLinks has a proc with name 5 in its world, and others below and above it.
 func TestWorldLinks(t *testing.T) {
@@ -11,7 +14,7 @@ func TestWorldLinks(t *testing.T) {
 		return func(s *links) bool { return s.Ask(x, "secret") == dial }
 	}
 	arrive := func(x WorldPair, want Verdict) func(*links) bool {
-		return func(s *links) bool { return s.Arrive(x) == want }
+		return func(s *links) bool { return s.Arrive(x, ResumableID{}) == want }
 	}
 	give := func(x WorldPair, want string) func(*links) bool {
 		return func(s *links) bool { s.SetLink(x, "tcp"); return s.LinkOf(x) == want }
@@ -43,5 +46,36 @@ func TestWorldLinks(t *testing.T) {
 	}
 	if low.Reversed().Reversed() != low || low.Reversed().Local != low.Peer {
 		t.Error(low.Reversed())
+	}
+}
+
+// TestWorldLinksResume: a link to another world resumes as one inside a job does, until it is closed.
+func TestWorldLinksResume(t *testing.T) {
+	low := WorldPair{WorldProc{World: WorldID{5}}, WorldProc{World: WorldID{1}}}
+	id, to := ResumableID{7}, Receiver{Known: true, InMPI: true, Allowed: true}
+	again := Hello{ResumableID: id, Resumes: true}
+	var s WorldLinks[string, string]
+	resumes := func(want Verdict) {
+		t.Helper()
+		if _, v := s.ArriveAgain(time.Time{}, low, again, to, time.Second); v != want {
+			t.Errorf("a further connection: %v, want %v", v, want)
+		}
+	}
+	resumes(UnknownLink)
+	for what, end := range map[string]func(){
+		"closed": func() { s.Drop(low) }, "lost before use": func() { s.LostBeforeUse(low) }, "its proc has ended": func() { s.ForgetProc(low.Local) },
+	} {
+		if v := s.Arrive(low, id); v != Accepted {
+			t.Fatalf("%s: %v", what, v)
+		}
+		resumes(Accepted)
+		if r := s.Resumable.Repair(low, id[:], false); r != TellPeer {
+			t.Errorf("%s: the end that was dialled does %d", what, r)
+		}
+		end()
+		resumes(UnknownLink)
+	}
+	if s.Arrive(low, ResumableID{}); s.Resumable.Get(low) != nil {
+		t.Error("a link without a session resumes")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/openimpi/impi/internal/netns"
 	"github.com/openimpi/impi/internal/peers"
 )
 
@@ -111,12 +112,14 @@ func (r *Runner) try(ctx context.Context, c Cell, t Transport, length int) error
 	node, args := filepath.Join(r.Bin, "impi-node"), []string{"-log-level", "debug", "-config", file}
 	cmd := exec.CommandContext(ctx, node, args...)
 	if c.onMachines() {
-		m, err := newMachines(c)
+		list, remove, err := newMachines(c)
 		if err != nil {
 			return err
 		}
-		defer m.close()
-		cmd = m.command(ctx, node, args...)
+		defer remove()
+		cmd = netns.CommandOnEach(ctx, list, node, func(i int) []string {
+			return append(slices.Clone(args), "-site", sites[i*len(sites)/len(list)])
+		})
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second

@@ -1,11 +1,8 @@
 package matrix
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"os/exec"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/openimpi/impi/internal/netns"
@@ -86,51 +83,20 @@ var WideArea = fmt.Sprintf("lines of %d Mb/s\nthat take %v each way and up to %v
 // wideSeed is the seed of the lines.
 const wideSeed = 1
 
-type machines struct {
-	list    []*netns.Machine // of the first site, then of the second one
-	cleanup []func()
-}
-
-// noMachines begins the reason of a cell that failed as its machines could not be made.
-const noMachines = "there are no machines"
-
-type impossible string
-
-func (m *machines) Helper()                        {}
-func (m *machines) Cleanup(f func())               { m.cleanup = append(m.cleanup, f) }
-func (m *machines) Skip(why ...any)                { panic(impossible(fmt.Sprint(why...))) }
-func (m *machines) Fatalf(format string, a ...any) { panic(impossible(fmt.Sprintf(format, a...))) }
-
-func newMachines(c Cell) (m *machines, err error) {
-	m = &machines{}
-	defer func() {
-		if why, ok := recover().(impossible); ok {
-			m.close()
-			err = fmt.Errorf("%s: %s", noMachines, string(why))
+// newMachines makes the machines of the first site, then those of the second one.
+func newMachines(c Cell) (list []*netns.Machine, remove func(), err error) {
+	remove, err = netns.Outside(func(t netns.TB) {
+		if c.Mode == DirectWide {
+			list = area.New(t, area.Options{Sites: len(sites), Seed: wideSeed, Shape: func(int, int) wan.Shape { return wideArea }}).Sites
+		} else {
+			list = netns.New(t, machinesPerSite*len(sites))
 		}
-	}()
-	if c.Mode == DirectWide {
-		m.list = area.New(m, area.Options{Sites: len(sites), Seed: wideSeed, Shape: func(int, int) wan.Shape { return wideArea }}).Sites
-	} else {
-		m.list = netns.New(m, machinesPerSite*len(sites))
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errNoMachines, err)
 	}
-	return m, nil
+	return list, remove, nil
 }
 
-func (m *machines) close() {
-	for _, f := range slices.Backward(m.cleanup) {
-		f()
-	}
-}
-
-// command runs a node with the same arguments on each machine, and ends with the first status that
-// is not 0. SIGTERM is passed on.
-func (m *machines) command(ctx context.Context, node string, args ...string) *exec.Cmd {
-	var b strings.Builder
-	b.WriteString("trap 'kill $all 2>/dev/null' TERM\n")
-	for i, x := range m.list {
-		fmt.Fprintf(&b, "ip netns exec %s \"$@\" -site %s & all=\"$all $!\"\n", x.Name, sites[i*len(sites)/len(m.list)])
-	}
-	b.WriteString("status=0\nfor p in $all; do wait $p; s=$?; [ $status = 0 ] && status=$s; done\nexit $status\n")
-	return exec.CommandContext(ctx, "bash", append([]string{"-c", b.String(), "bash", node}, args...)...)
-}
+// errNoMachines is wrapped by the error of a cell whose machines could not be made.
+var errNoMachines = errors.New("the cell cannot be run here")

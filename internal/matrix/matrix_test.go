@@ -129,7 +129,7 @@ func TestWideArea(t *testing.T) {
 	} {
 		t.Run(c.Transport, func(t *testing.T) {
 			switch res := r.Run(t.Context(), c); {
-			case strings.Contains(res.Reason, noMachines):
+			case strings.Contains(res.Reason, errNoMachines.Error()):
 				skips.NotRun(t, res.Reason, tun.Remedy)
 			case res.Verdict != OK:
 				t.Errorf("%s: %s", res.Verdict, res.Reason)

@@ -348,6 +348,7 @@ type Receiver struct {
 	State   ending.ProcState
 	Ended   bool // its process has ended
 	Allowed bool // the routes allow the link
+	Resumes bool // the greeting has the session of a link that resumes
 }
 
 // Arrive decides about a link that another world's node has made. A link for a proc that has ended
@@ -358,10 +359,10 @@ func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, to Receiver) dynamic.Verdict
 		return dynamic.UnknownRank
 	case to.State != ending.InMPI || to.Ended:
 		return dynamic.Leaving
-	case !to.Allowed:
+	case !to.Allowed, to.Resumes: // docs/decisions/0093: no node dials such links yet
 		return dynamic.NotAllowed
 	}
-	return n.Links.Arrive(x)
+	return n.Links.Arrive(x, dynamic.ResumableID{})
 }
 
 // AcceptedLinkLost handles the end of a link that was accepted and broke before our proc had it. If

@@ -179,6 +179,11 @@ func TestLinks(t *testing.T) {
 			t.Errorf("%+v: %v", c, v)
 		}
 	}
+	again := receives
+	again.Resumes = true
+	if v := n.Arrive(x, again); v != dynamic.NotAllowed {
+		t.Errorf("%v for a link that resumes", v)
+	}
 	ended := receives
 	ended.Ended = true
 	if v := n.Arrive(x, ended); v != dynamic.Leaving {

@@ -109,14 +109,14 @@ func throughPlugins(transport, plane string) config.Route {
 var disturbances = []struct {
 	name      string
 	transport string
-	disturb   func(t *testing.T, all []*running)
+	disturb   func(t *testing.T, all []*running, transport string)
 }{
-	{"links cut", "chaos", func(*testing.T, []*running) {}},
-	{"plugins killed", "tcp", func(t *testing.T, all []*running) {
+	{"links cut", "chaos", func(*testing.T, []*running, string) {}},
+	{"plugins killed", "tcp", func(t *testing.T, all []*running, transport string) {
 		for i := range soak.Repetitions(3, 6) {
 			r := all[i%2]
 			n := strings.Count(r.err.String(), "a direct link is resumed")
-			pid := r.plugin("tcp")
+			pid := r.plugin(transport)
 			if pid == 0 {
 				return
 			}
@@ -128,12 +128,12 @@ var disturbances = []struct {
 			}
 		}
 	}},
-	{"plugins reloaded", "tcp", func(t *testing.T, all []*running) {
+	{"plugins reloaded", "tcp", func(t *testing.T, all []*running, transport string) {
 		for i := range soak.Repetitions(3, 6) {
 			r := all[i%2]
 			n := strings.Count(r.err.String(), "a direct link is resumed")
-			switch a := r.reload(false); {
-			case strings.Contains(a.Error, "was stopped by its node"), r.plugin("tcp") == 0:
+			switch a := r.reloadOf(transport); {
+			case strings.Contains(a.Error, "was stopped by its node"), r.plugin(transport) == 0:
 				return
 			case a.Error != "" || a.Reload.Lost != 0:
 				t.Errorf("%s, %+v", a.Error, a.Reload)
@@ -173,7 +173,7 @@ func TestExamplesOverLinksThatBreak(t *testing.T) {
 					for _, r := range all {
 						r.err.Await("] direct link: site", 1)
 					}
-					d.disturb(t, all)
+					d.disturb(t, all, d.transport)
 					sameResult(t, i, all)
 					if resumed(all) == 0 {
 						t.Error("no link was resumed: nothing was shown")

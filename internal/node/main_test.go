@@ -80,6 +80,8 @@ func builtinTransport(name string) transports.Transport {
 		return quic.New()
 	case "cut":
 		return newCutting()
+	case "wide-tcp", "wide-quic":
+		return newWide(name)
 	case "chaos":
 		return chaos.New(chaos.Options{Around: []transports.Transport{tcp.New()}})
 	}

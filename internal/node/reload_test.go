@@ -41,6 +41,11 @@ func (r *running) reload(force bool) links.Answer {
 	return r.n.control.Answer(context.Background(), links.Request{Op: links.OpReload, Transport: "tcp", Force: force})
 }
 
+// reloadOf replaces the plugin of any transport, unless that loses links.
+func (r *running) reloadOf(transport string) links.Answer {
+	return r.n.control.Answer(context.Background(), links.Request{Op: links.OpReload, Transport: transport})
+}
+
 // Links whose bytes pass through a plugin go on in its next process; those that
 // are in the procs' hands do not notice.
 func TestReloadOfAPluginInUse(t *testing.T) {

@@ -135,7 +135,7 @@ var directions = []direction{
 	{from: "internal/packetswitch", ours: []string{"core/...", "plugins/sdk/link", "internal/drive", "internal/machine", "internal/poll", "plugins/sdk/transports/socket", "plugins/sdk/support/ring", "plugins/sdk/support/polling"}, others: []string{"golang.org/x/sys/..."}},
 	{from: "internal/campaign", ours: []string{"internal/provenance"}, others: noOthers},
 	{from: "internal/campaign/inject", ours: nil, others: []string{"golang.org/x/sys/..."}},
-	{from: "internal/campaign/job", ours: nil, others: noOthers},
+	{from: "internal/campaign/job", ours: []string{"internal/netns", "internal/wan", "internal/wan/area"}, others: noOthers},
 	{from: "internal/wan", ours: nil, others: noOthers},
 	{from: "internal/measured", ours: []string{"plugins/sdk/support/plainfile"}, others: noOthers},
 	{from: "internal/mutant", ours: nil, others: noOthers},

@@ -30,6 +30,7 @@ const (
 	closeUnused quic.ApplicationErrorCode = 0
 	closeRules  quic.ApplicationErrorCode = 1
 	closeEnds   quic.ApplicationErrorCode = 2
+	closeSilent quic.ApplicationErrorCode = 3
 )
 
 // end says which end of a link, as this side sees it.

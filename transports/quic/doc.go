@@ -26,6 +26,7 @@
 //	close     0  the connection is not used any more
 //	close     1  the peer broke the rules above
 //	close     2  the process ends
+//	close     3  nothing was heard of the peer for the idle timeout
 //
 // If the listener's address ends with a number, as in "192.0.2.7:7800/8", a link may have up to so
 // many streams, which should be on different connections, and begins with one; package stripe has

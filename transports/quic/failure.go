@@ -29,7 +29,6 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 	var te *quic.TransportError
 	var ae *quic.ApplicationError
 	var se *quic.StreamError
-	var idle *quic.IdleTimeoutError
 	var late *quic.HandshakeTimeoutError
 	var reset *quic.StatelessResetError
 	var version *quic.VersionNegotiationError
@@ -40,14 +39,14 @@ func (s *settings) judge(err error) (code transports.Code, retry bool, reason st
 		return s.judgeTransport(te)
 	case errors.As(err, &ae) && ae.Remote:
 		return judgeClose(ae)
+	case heardNothing(err):
+		return transports.CodeTimeout, true, fmt.Sprintf("no sign of life from the peer for %v", s.idle)
 	case errors.As(err, &ae):
 		return transports.CodeInternal, true, "the connection was closed here: " + closeReason(ae)
 	case errors.As(err, &se) && se.Remote:
 		return judgeReset(se)
 	case errors.As(err, &late):
 		return transports.CodeTimeout, true, errSilent.Error()
-	case errors.As(err, &idle):
-		return transports.CodeTimeout, true, fmt.Sprintf("no sign of life from the peer for %v", s.idle)
 	case errors.As(err, &reset):
 		return transports.CodeRefused, true, "the peer does not know the connection any more: its process was started anew"
 	case errors.As(err, &version):
@@ -94,6 +93,8 @@ func closeReason(ae *quic.ApplicationError) string {
 		return "the peer's process ended"
 	case ae.ErrorCode == closeEnds:
 		return "this process ends"
+	case ae.ErrorCode == closeSilent:
+		return "the peer has heard nothing for too long, although it is heard"
 	}
 	return fmt.Sprintf("%q (code %d)", ae.ErrorMessage, ae.ErrorCode)
 }
@@ -121,13 +122,20 @@ func (c *connection) explain(err error) error {
 	case errors.As(err, &se) && se.Remote:
 		return fmt.Errorf("%s at %s has closed the link: %w", name, c.qc.RemoteAddr(), err)
 	}
-	if errors.As(err, new(*quic.IdleTimeoutError)) {
+	if heardNothing(err) {
 		return fmt.Errorf("%w (%w)", &link.SilentError{Peer: fmt.Sprintf("%s %s", name, c.qc.RemoteAddr()), For: c.settings.idle}, err)
 	}
 	if _, _, reason := c.settings.judge(err); reason != "" {
 		return fmt.Errorf("%s at %s: %s: %w", name, c.qc.RemoteAddr(), reason, err)
 	}
 	return fmt.Errorf("%s at %s: %w", name, c.qc.RemoteAddr(), err)
+}
+
+// heardNothing reports whether a connection has ended as its peer was silent: by our watch, or, where the
+// peer wants a shorter idle timeout, by the library.
+func heardNothing(err error) bool {
+	var ae *quic.ApplicationError
+	return errors.As(err, &ae) && !ae.Remote && ae.ErrorCode == closeSilent || errors.As(err, new(*quic.IdleTimeoutError))
 }
 
 // stale reports whether a connection had ended before the link was asked for, so that a new

@@ -190,6 +190,7 @@ func (l *listener) serve() {
 			l.release()
 		})
 		go l.take(c)
+		go c.watch(nil)
 		l.release() // the listener may be closed by now
 	}
 }

@@ -111,15 +111,22 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// watch looks for silence on a dialled connection. If nothing answers, not even keep-alive
-// packets, a NAT on the way may have dropped us, and another port may work. The time
-// between two attempts grows, so that the peer can notice.
+// watch looks for silence on a connection. If nothing answers on a dialled one, not even keep-alive
+// packets, a NAT on the way may have dropped us, and another port may work. The time between two
+// attempts grows, so that the peer can notice. u is nil for a connection that was accepted, of which
+// only the end by silence is watched.
 func (c *connection) watch(u *udpSocket) {
-	tick := time.NewTicker(c.settings.keepalive / 10)
+	every := c.settings.keepalive / watchesPerKeepalive
+	tick := time.NewTicker(every)
 	defer tick.Stop()
+	var unheard silence
 	var heard, sent uint64 // number of packets when something last came
 	for silent, limit := 0, 3; c.next(tick); {
 		s := c.qc.ConnectionStats()
+		if unheard.tick(s.PacketsReceived) > ticksOf(patience(c.settings.idle, s), every) {
+			c.close(closeSilent, "nothing was heard of the peer")
+			return
+		}
 		if s.PacketsReceived != heard || s.PacketsSent <= sent+1 {
 			if s.PacketsReceived != heard {
 				heard, sent = s.PacketsReceived, s.PacketsSent
@@ -128,7 +135,7 @@ func (c *connection) watch(u *udpSocket) {
 			continue
 		}
 		silent++
-		if silent < limit || time.Duration(silent)*c.settings.keepalive/10 < 4*s.SmoothedRTT {
+		if u == nil || silent < limit || time.Duration(silent)*every < 4*s.SmoothedRTT {
 			continue
 		}
 		if limit == 3 {

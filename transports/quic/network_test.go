@@ -309,16 +309,18 @@ func TestPathDies(t *testing.T) {
 	}
 }
 
-// A peer that has vanished is given up after a while.
+// A peer that has vanished is given up after a while, by both ends.
 func TestPeerVanishes(t *testing.T) {
 	alpha, beta := two(t, map[string]any{"keepalive": 0.1, "idle_timeout": 0.5})
 	ln := listen(t, alpha, "127.0.0.1")
 	n := newNetwork(t, ln.Address())
-	a, _ := join(t, beta, ln, n.address())
+	a, b := join(t, beta, ln, n.address())
 	n.worsen(1, 0)
-	err := recvAll(a, make([]byte, 1))
-	if !errors.Is(err, link.ErrBroken) || !errors.Is(err, link.ErrSilent) || !bytes.Contains([]byte(err.Error()), []byte("nothing was heard from quic ")) {
-		t.Errorf("the link ends with: %v", err)
+	for _, l := range []link.Link{a, b} {
+		err := recvAll(l, make([]byte, 1))
+		if !errors.Is(err, link.ErrBroken) || !errors.Is(err, link.ErrSilent) || !bytes.Contains([]byte(err.Error()), []byte("nothing was heard from quic ")) {
+			t.Errorf("the link ends with: %v", err)
+		}
 	}
 }
 

@@ -125,7 +125,7 @@ func (s *settings) config(links int64) *quic.Config {
 	return &quic.Config{
 		Versions:                   []quic.Version{quic.Version1},
 		HandshakeIdleTimeout:       s.handshake,
-		MaxIdleTimeout:             s.idle,
+		MaxIdleTimeout:             libraryIdle, // see watch
 		KeepAlivePeriod:            s.keepalive,
 		InitialStreamReceiveWindow: uint64(min(startWindow, s.window)),
 		MaxStreamReceiveWindow:     uint64(s.window),

@@ -17,20 +17,28 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/openimpi/impi/internal/netns"
+	"github.com/openimpi/impi/internal/wan"
+	"github.com/openimpi/impi/internal/wan/area"
 )
 
 // Kind is a job of two sites of two procs on this machine.
 type Kind struct {
 	Name   string
 	blocks string // of the job file
+
+	// Wide is the line between the sites if they are far from each other, each a network namespace,
+	// with nodes that no launcher has started; nil: both are at this machine's loopback.
+	Wide *wan.Shape
 }
 
 // Kinds are the jobs: by shared memory, by TCP, and by a plugin whose process passes all bytes on.
 // The first two have their transports' processes, too: these run the node's own program.
 var Kinds = []Kind{
-	{"shm", `route "*" { prefer = ["shm", "tcp"] }`},
-	{"tcp", `route "*" { prefer = ["tcp"] }`},
-	{"plugin", `plugin_dir = "TEMP/plugins"
+	{Name: "shm", blocks: `route "*" { prefer = ["shm", "tcp"] }`},
+	{Name: "tcp", blocks: `route "*" { prefer = ["tcp"] }`},
+	{Name: "plugin", blocks: `plugin_dir = "TEMP/plugins"
 transport "chaos-tcp" { plugin = "impi-transport-chaos-tcp" }
 route "*" {
   prefer     = ["chaos-tcp", "tcp"]
@@ -38,17 +46,45 @@ route "*" {
 }`},
 }
 
-const file = `job { embedded_server {} }
+// Wide is a job over a wide area that loses packets, doubles them, has them overtake each other, and is
+// down from time to time, with links that break and are resumed.
+var Wide = Kind{
+	"wide", `plugin_dir = "TEMP/plugins"
+transport "chaos-tcp" {
+  plugin = "impi-transport-chaos-tcp"
+  config { cut_bytes = 20000 }
+}
+route "*" {
+  prefer     = ["chaos-tcp", "tcp"]
+  data_plane = ["ring"]
+  resume     = true
+}`, &wan.Shape{
+		Rate: 500e6, Delay: 2 * time.Millisecond, Jitter: time.Millisecond, Queue: 1 << 20,
+		Loss: 0.002, Duplicate: 0.002, Reorder: 0.01, ReorderDelay: time.Millisecond,
+		OutageInterval: time.Second, OutageLength: 200 * time.Millisecond,
+	},
+}
+
+// atLoopback and afar are what a job file has in the place of names, by kind.
+var (
+	atLoopback = []string{"SERVER", " embedded_server {} ", "ALPHA", "127.0.0.2", "BETA", "127.0.0.3"}
+	afar       = []string{
+		"SERVER", "\n  embedded_server { listen = \"" + area.Address(0, 0).String() + ":7800\" }\n  auth \"key\" { file = \"job.key\" }\n",
+		"ALPHA", area.Address(0, 0).String(), "BETA", area.Address(1, 0).String(),
+	}
+)
+
+const file = `job {SERVER}
 limits { start = "20s" }
 program { command = ["BIN/ring", "-rounds", "ROUNDS"] }
 BLOCKS
 site "alpha" {
   client = 0
-  host { address = "127.0.0.2"  procs = 2 }
+  host { address = "ALPHA"  procs = 2 }
 }
 site "beta" {
   client = 1
-  host { address = "127.0.0.3"  procs = 2 }
+  host { address = "BETA"  procs = 2 }
 }
 `
 
@@ -66,6 +102,7 @@ const grace = 5 * time.Second
 type Workspace struct {
 	Bin  string // absolute
 	Temp string // for folders of jobs; empty
+	Seed uint64 // of what happens on the lines of jobs over a wide area
 }
 
 // NewWorkspace makes a folder, which Close removes.
@@ -102,6 +139,9 @@ type Job struct {
 	Cmd *exec.Cmd
 	dir string
 	out Output
+
+	sites  []*netns.Machine // if they are far from each other
+	remove func()           // removes them
 }
 
 // New writes a job file and makes the command of the job, whose program does rounds rounds.
@@ -110,20 +150,52 @@ func (b *Workspace) New(ctx context.Context, k Kind, rounds int) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Job{dir: dir}
+	j := &Job{dir: dir, remove: func() {}}
 	if err := os.Mkdir(j.temp(), 0o700); err != nil {
 		return nil, err
 	}
-	return j, b.prepare(ctx, j, k, rounds)
+	if err := b.prepare(ctx, j, k, rounds); err != nil {
+		j.Remove()
+		return nil, err
+	}
+	return j, nil
 }
 
 func (b *Workspace) prepare(ctx context.Context, j *Job, k Kind, rounds int) error {
+	names := atLoopback
+	j.Cmd = exec.CommandContext(ctx, filepath.Join(b.Bin, "impi-node"), "-config", j.file())
+	if k.Wide != nil {
+		names = afar
+		if err := j.makeArea(ctx, b, k); err != nil {
+			return err
+		}
+	}
+	j.setUp()
 	text := strings.NewReplacer("BLOCKS", k.blocks).Replace(file)
-	text = strings.NewReplacer("BIN", b.Bin, "TEMP", b.Temp, "ROUNDS", strconv.Itoa(rounds)).Replace(text)
-	j.Cmd = j.command(ctx, b.Bin)
-	j.Cmd.Stdout, j.Cmd.Stderr = &j.out, &j.out
+	text = strings.NewReplacer(append(slices.Clone(names), "BIN", b.Bin, "TEMP", b.Temp, "ROUNDS", strconv.Itoa(rounds))...).Replace(text)
 	return os.WriteFile(j.file(), []byte(text), 0o600)
 }
+
+// makeArea makes the network of a job with distant sites, unless it is there already, and the command that
+// starts a node at each. A job without the right to do so fails with ErrNoArea.
+func (j *Job) makeArea(ctx context.Context, b *Workspace, k Kind) error {
+	if len(j.sites) == 0 {
+		var err error
+		j.remove, err = netns.Outside(func(t netns.TB) {
+			j.sites = area.New(t, area.Options{Sites: 2, Seed: b.Seed, Shape: func(int, int) wan.Shape { return *k.Wide }}).Sites
+		})
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrNoArea, err)
+		}
+	}
+	j.Cmd = netns.CommandOnEach(ctx, j.sites, filepath.Join(b.Bin, "impi-node"), func(i int) []string {
+		return []string{"-config", j.file(), "-site", []string{"alpha", "beta"}[i]}
+	})
+	return os.WriteFile(filepath.Join(j.dir, "job.key"), []byte("4242\n"), 0o600)
+}
+
+// ErrNoArea is wrapped by the error of a job whose network could not be made.
+var ErrNoArea = errors.New("there is no wide area")
 
 // RunAgain runs a short job in the folder of one that has ended. Nodes remove files that killed
 // ones have left.
@@ -138,18 +210,17 @@ func (b *Workspace) RunAgain(ctx context.Context, j *Job, k Kind) error {
 func (j *Job) temp() string { return filepath.Join(j.dir, "tmp") }
 func (j *Job) file() string { return filepath.Join(j.dir, "job.hcl") }
 
-// command is the launcher of the job, whose processes have no folder for files but the job's own.
-func (j *Job) command(ctx context.Context, bin string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(bin, "impi-node"), "-config", j.file())
-	cmd.Dir = j.dir
+// setUp gives the processes of the job no folder for files but the job's own.
+func (j *Job) setUp() {
+	j.Cmd.Dir = j.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "XDG_RUNTIME_DIR=") && !strings.HasPrefix(v, "TMPDIR=") {
-			cmd.Env = append(cmd.Env, v)
+			j.Cmd.Env = append(j.Cmd.Env, v)
 		}
 	}
-	cmd.Env = append(cmd.Env, "TMPDIR="+j.temp())
-	cmd.WaitDelay = grace
-	return cmd
+	j.Cmd.Env = append(j.Cmd.Env, "TMPDIR="+j.temp())
+	j.Cmd.WaitDelay = grace
+	j.Cmd.Stdout, j.Cmd.Stderr = &j.out, &j.out
 }
 
 // Watch returns a channel that is closed when no process of the job is left, which it checks
@@ -251,8 +322,11 @@ func (j *Job) Files(pids []int) (left []string) {
 	return left
 }
 
-// Remove removes the job's folder.
-func (j *Job) Remove() { _ = os.RemoveAll(j.dir) }
+// Remove removes the job's folder and its network.
+func (j *Job) Remove() {
+	j.remove()
+	_ = os.RemoveAll(j.dir)
+}
 
 // Output holds the output of several processes.
 type Output struct {

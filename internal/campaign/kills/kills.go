@@ -4,6 +4,7 @@ package kills
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -32,19 +33,34 @@ const (
 // processes exist then depends on the machine.
 func Run(ctx context.Context, b *job.Workspace, seed uint64) (r Result, err error) {
 	chance := rand.New(rand.NewPCG(seed, 0))
-	k := job.Kinds[chance.IntN(len(job.Kinds))]
-	r.Kind = k.Name
+	r, err = run(ctx, b, kinds[chance.IntN(len(kinds))], seed, chance)
+	if errors.Is(err, job.ErrNoArea) { // one by a plugin, too
+		return run(ctx, b, job.Kinds[len(job.Kinds)-1], seed, chance)
+	}
+	return r, err
+}
+
+// kinds are the jobs of which processes are killed.
+var kinds = append(slices.Clone(job.Kinds), job.Wide)
+
+func run(ctx context.Context, b *job.Workspace, k job.Kind, seed uint64, chance *rand.Rand) (r Result, err error) {
+	b.Seed = seed
+	rounds := rounds
+	if k.Wide != nil {
+		rounds /= 10 // each takes two ways of the line
+	}
 	j, err := b.New(context.WithoutCancel(ctx), k, rounds)
 	if err != nil {
 		return r, err
 	}
 	defer j.Remove()
+	r.Kind = k.Name
 	if err := j.Cmd.Start(); err != nil {
 		return r, err
 	}
 	over := make(chan error, 1)
 	go func() { over <- j.Cmd.Wait() }()
-	pids := map[int]bool{}
+	pids, nodes := map[int]bool{}, 0
 	at := make([]time.Duration, 1+chance.IntN(3))
 	for i := range at {
 		at[i] = time.Duration(chance.Int64N(int64(within)))
@@ -60,6 +76,9 @@ func Run(ctx context.Context, b *job.Workspace, seed uint64) (r Result, err erro
 		for pid := range list {
 			pids[pid] = true
 		}
+		if k.Wide != nil {
+			delete(list, j.Cmd.Process.Pid) // the shell that waits for the nodes is none of the job's
+		}
 		if len(list) == 0 {
 			break
 		}
@@ -67,9 +86,12 @@ func Run(ctx context.Context, b *job.Workspace, seed uint64) (r Result, err erro
 		if syscall.Kill(pid, syscall.SIGKILL) == nil {
 			r.Kills = append(r.Kills, fmt.Sprintf("%s after %v", name(list[pid]), when.Round(time.Millisecond)))
 			r.Killed = r.Killed || pid == j.Cmd.Process.Pid
+			if strings.Contains(list[pid], "-site ") {
+				nodes++
+			}
 		}
 	}
-	killed := r.Killed
+	killed := r.Killed || k.Wide != nil && nodes == 2 // nobody is left who could say why
 	r.Outcome, err = j.Judge(ctx, over, j.Watch())
 	r.Killed = killed
 	if all := slices.Collect(maps.Keys(pids)); err == nil && len(j.Files(all)) > 0 {

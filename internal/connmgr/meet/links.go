@@ -62,7 +62,7 @@ func (m *Meetings) deliver(p *procs.Proc, x dynamic.WorldPair, l link.Link, tran
 func (m *Meetings) AcceptLink(ctx context.Context, l link.Link, g *dynamic.Acceptor, hello dynamic.Hello, t *routes.Transport) error {
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: m.Token.World(), Rank: hello.Dst}, Peer: dynamic.WorldProc{World: hello.World, Rank: hello.Src}}
 	p := m.Procs.OfRank(x.Local.Rank)
-	to := meetings.Receiver{Known: p != nil, Allowed: m.Routes.AllowsWorlds(l, t)}
+	to := meetings.Receiver{Known: p != nil, Allowed: m.Routes.AllowsWorlds(l, t), Resumes: hello.ResumableID != dynamic.ResumableID{}}
 	if p != nil {
 		to.State, to.Ended = p.State(), p.Over()
 	}
