@@ -26,7 +26,7 @@ type Reach struct {
 	Listens bool // it runs impi, so that it listens before others learn of it
 	Began   time.Time
 
-	end  time.Time // of the round of dials at the start; zero: none has begun
+	end  time.Time // of the round of dials; zero: none has begun
 	slow bool      // nothing came in time in the last round, which may be for other reasons
 	told bool      // the operator was warned
 }
@@ -38,21 +38,20 @@ func (r *Reach) StartLimit(now time.Time, local []bool) time.Duration {
 	if !r.Listens {
 		return dynamic.DialLimit
 	}
+	return r.roundLimit(now, local)
+}
+
+// OnDemandLimit is StartLimit for a channel that is made on demand: all candidates of a round
+// together have DialsLimit, so that a host that cannot be reached is given up then.
+func (r *Reach) OnDemandLimit(now time.Time, local []bool) time.Duration {
+	return r.roundLimit(now, local)
+}
+
+func (r *Reach) roundLimit(now time.Time, local []bool) time.Duration {
 	if r.end.IsZero() {
 		r.end = now.Add(dynamic.DialsLimit)
 	}
 	return dynamic.FirstLimit(r.end.Sub(now), local)
-}
-
-// OnDemandLimit is StartLimit for a channel that is made on demand. All candidates of the first
-// round together have DialsLimit, so that a host that cannot be reached is given up then; those of a
-// later round have as much.
-func (r *Reach) OnDemandLimit(now time.Time, local []bool) time.Duration {
-	left := r.Began.Add(dynamic.DialsLimit).Sub(now)
-	if left <= 0 {
-		left = dynamic.DialsLimit
-	}
-	return dynamic.FirstLimit(left, local)
 }
 
 // OnDemandTime returns the maximum time for making a channel on demand. start is the time that is
@@ -100,6 +99,7 @@ func (r *Reach) AtStart(now time.Time, missed []dynamic.FailedCandidate) (x Reac
 // up if nothing of it answers after DialsLimit. If only time ran out, perhaps because a process was
 // busy with its handshake, there is one more round, as at the start of the job.
 func (r *Reach) OnDemand(now time.Time, missed []dynamic.FailedCandidate) (x Reached) {
+	r.end = time.Time{}
 	if now.Sub(r.Began) < dynamic.DialsLimit {
 		return x
 	}

@@ -95,10 +95,13 @@ func TestReachLimits(t *testing.T) {
 		r.AtStart(now, []dynamic.FailedCandidate{{}})
 		now = now.Add(time.Minute)
 	}
-	for after, want := range map[time.Duration]time.Duration{0: dynamic.DialsLimit / 2, time.Second: (dynamic.DialsLimit - time.Second) / 2, dynamic.DialsLimit: dynamic.DialsLimit / 2} {
-		if got := r.OnDemandLimit(r.Began.Add(after), two); got != want {
-			t.Errorf("on demand, after %v: %v", after, got)
+	refused := []dynamic.FailedCandidate{{DialResult: dynamic.DialResult{Failure: dynamic.NotListening}}}
+	for _, begins := range []time.Duration{0, dynamic.DialsLimit - time.Millisecond, dynamic.DialsLimit} { // a host that answers is given up at the end of no round
+		now := r.Began.Add(begins)
+		if first, last := r.OnDemandLimit(now, two), r.OnDemandLimit(now.Add(time.Second), two[1:]); first != dynamic.DialsLimit/2 || last != dynamic.DialsLimit-time.Second {
+			t.Errorf("on demand, a round after %v: %v, then %v", begins, first, last)
 		}
+		r.OnDemand(now.Add(time.Second), refused)
 	}
 	for _, c := range [][3]time.Duration{{-time.Hour, 0, ReachLimit}, {time.Minute, time.Second, time.Minute}, {time.Second, time.Hour, time.Hour}} {
 		if got := OnDemandTime(c[0], c[1]); got != c[2] {

@@ -81,10 +81,10 @@ func (m *Moves) Break(s *ResumableLink) Breaker {
 }
 
 // Asked records whether the other end's node breaks the link. If it does not, the link is broken
-// here all the same.
+// here all the same, unless it has been resumed meanwhile, or the transport is used again.
 func (m *Moves) Asked(s *ResumableLink, heard bool) Breaker {
 	s.Busy = false
-	if heard {
+	if heard || !m.Moves(s) {
 		return Nobody
 	}
 	return BreakHere

@@ -38,3 +38,28 @@ func TestMoves(t *testing.T) {
 	m.Forget()
 	want("after an end of the drain", s, true, Moving, true)
 }
+
+func TestAskedInVain(t *testing.T) {
+	now := time.Unix(7, 0)
+	for _, c := range []struct {
+		name      string
+		heard     bool
+		meanwhile func(*Moves, *ResumableLink)
+		want      Breaker
+	}{
+		{"heard", true, func(*Moves, *ResumableLink) {}, Nobody},
+		{"not heard", false, func(*Moves, *ResumableLink) {}, BreakHere},
+		{"not heard, and resumed meanwhile", false, func(_ *Moves, s *ResumableLink) { s.Resumes++ }, Nobody},
+		{"not heard, and the transport is used again", false, func(m *Moves, _ *ResumableLink) { m.Forget() }, Nobody},
+	} {
+		var m Moves
+		s := &ResumableLink{}
+		if _, begin := m.Order(now, s, true); !begin || m.Break(s) != AskPeer {
+			t.Fatalf("%s: the other end's node is not asked", c.name)
+		}
+		c.meanwhile(&m, s)
+		if got := m.Asked(s, c.heard); got != c.want || s.Busy {
+			t.Errorf("%s: %d instead of %d, busy: %t", c.name, got, c.want, s.Busy)
+		}
+	}
+}

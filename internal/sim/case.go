@@ -27,6 +27,7 @@ type Case struct {
 	Boards    bool   // procs of an own host do collective operations in shared memory
 	OnDemand  bool   // all channels between own sites are made on demand
 	DialFail  float64
+	Silent    int             // connections to the server that say nothing
 	Sites     []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
 	Spares    []Spare         `line:"-"` // of all worlds
 	Links     job.Links       `line:"-"`
@@ -123,8 +124,8 @@ func (c *Case) checkWorlds() error {
 	if _, losses := c.Program.Recover(); losses {
 		return c.checkSurvival()
 	}
-	if len(c.Faults) > 0 || c.Questions > 0 || c.Resume != nil || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
-		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links, no firewall and no foreign sites", ErrCase)
+	if len(c.Faults) > 0 || c.Questions > 0 || c.Silent > 0 || c.Resume != nil || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links, no firewall, no silent connections and no foreign sites", ErrCase)
 	}
 	return nil
 }

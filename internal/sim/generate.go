@@ -104,6 +104,13 @@ func (g *generator) surroundings(c *Case) {
 			c.Sites[i].NoDirect = false
 		}
 	}
+	if g.OneIn(6) {
+		c.Silent = g.Between(4, 30)
+	}
+	walled := g.OneIn(4) && !g.boxed
+	if walled {
+		c.severalHosts()
+	}
 	switch { // last, so that the draws before do not depend on NoFaults
 	case g.limits.NoFaults && c.Resume != nil:
 		c.Resume.Cuts = 0
@@ -113,7 +120,7 @@ func (g *generator) surroundings(c *Case) {
 	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.OneIn(4):
 		c.Faults = []job.Fault{g.fault(job.LoseHost, job.LoseHost, job.LoseHost, job.NoMPI)} // often a host whose parent is not the head
 	default:
-		c.Faults = g.faults(c.Resume != nil, slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
+		c.Faults = g.faults(c.Resume != nil, len(c.Sites), slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
 		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.DrainPlugin }) && g.OneIn(2) {
 			c.Resume.Cuts, c.DialFail = 0, 0
 		}
@@ -121,17 +128,32 @@ func (g *generator) surroundings(c *Case) {
 			for i := range c.Sites {
 				c.Sites[i].Late = g.upTo(50 * time.Second)
 			}
-		} else if len(c.Faults) == 0 && g.OneIn(4) {
-			longest := script.Pick(g.Draws, 3*time.Second, 8*time.Second, 17*time.Second)
-			c.Firewall = &job.Firewall{Host: g.IntN(8), For: longest - g.upTo(longest/2), Drops: g.OneIn(2), Must: g.OneIn(2)}
-			switch g.IntN(4) {
-			case 0:
-				c.Firewall.For = job.Ever
-			case 1:
-				c.Firewall.Busy = g.upTo(8 * time.Second)
-			}
+		} else if len(c.Faults) == 0 && walled {
+			c.Firewall = g.firewall()
 		}
 	}
+}
+
+func (g *generator) firewall() *job.Firewall {
+	longest := script.Pick(g.Draws, 3*time.Second, 8*time.Second, 17*time.Second)
+	f := &job.Firewall{Host: g.IntN(8), For: longest - g.upTo(longest/2), Drops: g.IntN(3) > 0, Must: g.OneIn(2)}
+	switch g.IntN(6) {
+	case 0, 5:
+		f.For = job.Ever
+	case 1: // a host that had not answered could be given up while it is busy
+		f.For, f.Drops, f.Busy = g.upTo(2*time.Second), true, g.upTo(15*time.Second)
+	case 2, 3:
+		f.Only, f.Must, f.Slow = true, false, g.upTo(1500*time.Millisecond)
+		if g.OneIn(2) {
+			f.For = job.Ever
+		}
+	case 4:
+		f.Links, f.Drops, f.Must, f.At = true, g.IntN(4) > 0, false, g.upTo(5*time.Second)
+		if g.OneIn(4) {
+			f.For = job.Ever
+		}
+	}
+	return f
 }
 
 func (g *generator) routes(s *job.Site) {
@@ -159,6 +181,15 @@ func (c *Case) oneHost() {
 	}
 	if one.Foreign == nil {
 		c.Sites = []job.Site{one}
+	}
+}
+
+// severalHosts gives each own site that has several procs several hosts.
+func (c *Case) severalHosts() {
+	for i := range c.Sites {
+		if s := &c.Sites[i]; s.Foreign == nil && len(s.Hosts) == 1 && s.Hosts[0] > 1 {
+			s.Hosts = []int{1, s.Hosts[0] - 1}
+		}
 	}
 }
 
@@ -204,6 +235,9 @@ func (g *generator) worlds(c *Case) {
 	c.Boxes, c.Boards, c.OnDemand = g.OneIn(2), g.OneIn(2), g.OneIn(2)
 	if !death && g.OneIn(2) {
 		c.DialFail = g.pick(0.1, 0.3, 0.5)
+		if g.OneIn(2) { // a port has one caller at a time
+			c.Backlog = 1
+		}
 	}
 }
 
@@ -412,16 +446,19 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 }
 
 // faults draws no faults for most seeds, harmless ones for some, and deadly ones for four in ten.
-func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
+func (g *generator) faults(resumed bool, sites int, machines bool) (all []job.Fault) {
+	if resumed && g.OneIn(max(2, 4-sites)) {
+		if g.OneIn(2) {
+			return g.drainedAgain()
+		}
+		return []job.Fault{g.fault(job.DrainPlugin)}
+	}
 	for range g.IntN(3) * g.IntN(2) {
 		all = append(all, g.fault(job.Stall, job.PluginCrash))
 	}
-	if resumed && g.OneIn(4) {
-		return append(all, g.fault(job.DrainPlugin))
-	}
 	if resumed && g.OneIn(2) {
 		for range g.Between(1, 10) {
-			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall, job.DrainPlugin))
+			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall, job.DrainPlugin, job.UndrainPlugin))
 		}
 		return all
 	}
@@ -440,6 +477,20 @@ func (g *generator) faults(resumed, machines bool) (all []job.Fault) {
 	}
 	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.OneIn(2) {
 		all = append(all, g.fault(job.CrashProc)) // the sites report it to each other without the server
+	}
+	return all
+}
+
+// drainedAgain draws a plugin that is drained, used again, by lost links too, and drained again.
+func (g *generator) drainedAgain() (all []job.Fault) {
+	event, site := 0, g.IntN(64)|1 // there is another transport
+	for _, kind := range []job.FaultKind{job.DrainPlugin, job.UndrainPlugin, job.CutLink, job.CutLink, job.DrainPlugin} {
+		event += g.Between(1, 100<<g.IntN(6))
+		f := job.Fault{Kind: kind, Target: site, Event: uint64(event)}
+		if kind == job.CutLink {
+			f.Target = g.IntN(64)
+		}
+		all = append(all, f)
 	}
 	return all
 }

@@ -167,7 +167,7 @@ func (c *Case) line(verb string, words []string) (ours bool, err error) {
 
 func (c *Case) checkNumbers() error {
 	chances := []float64{c.DialFail}
-	least := []int{c.Chunk, c.Backlog}
+	least := []int{c.Chunk, c.Backlog, c.Silent}
 	if c.Resume != nil {
 		chances, least = append(chances, c.Resume.Cuts), append(least, c.Resume.Window-1)
 	}
@@ -191,7 +191,7 @@ func (c *Case) checkNumbers() error {
 	}
 	for _, n := range least {
 		if n < 0 || n > 1<<30 {
-			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog, slots, the host of a firewall or a capacity is too small or too large"))
+			return errors.Join(ErrCase, errors.New("the chunk, the window, the backlog, the silent connections, slots, the host of a firewall or a capacity is too small or too large"))
 		}
 	}
 	return nil

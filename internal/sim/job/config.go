@@ -34,6 +34,9 @@ type Config struct {
 
 	Firewall *Firewall // nil: hosts can reach each other
 
+	// Silent is how many connections to the server say nothing. It then keeps few of them.
+	Silent int
+
 	Links  Links
 	Resume *Resume // which links are resumed when they break; nil: none
 

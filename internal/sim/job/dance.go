@@ -41,6 +41,10 @@ func dances(h *host) {
 	}
 	h.dance = d
 	h.began = s.w.time()
+	if s.w.danced == 0 {
+		s.w.danced = s.w.k.Now()
+	}
+	tryListeners(h)
 	tickDance(h)
 	for _, x := range d.Dials() {
 		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
@@ -73,39 +77,30 @@ func tickDance(h *host) {
 
 func (h *host) dial(x agent.Dial) {
 	w := h.s.w
-	reach, listeners := reachOf(h, x.Host), listenersOf(h, x.Host)
+	way, listeners := reachOf(h, x.Host), listenersOf(h, x.Host)
 	s := w.dialling(dynamic.ChannelPlan(len(listeners)), func() bool { return h.ends() || h.dance.Done() })
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
-		limit := reach.StartLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
+		limit := way.StartLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
 		a, failing := s.fails(w.cfg.DialFail)
-		switch peer := w.hostAt(x.Address.Address); {
-		case blocked(h, x.Host, reach.Began, limit, answer):
-		case failing:
-			answer(a)
-		case peer != nil && peer.silent:
-			w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
-		case peer == nil || peer.ends() || x.Address.Proves && peer.closed():
-			answer(unheard(dynamic.NotListening | dynamic.Unconnected))
-		default:
-			spec := w.cfg.Links.Channel
-			spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
-			l := h.channel(spec, x)
-			w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(arrival{l.Ends[1], h, listeners[step.Candidate]}) })
-			if x.Address.Proves {
-				h.prove(l.Ends[0], x.Host, answer, func() {
-					h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
-					answer(dynamic.DialResult{})
-					h.steps()
-				})
-			} else {
-				h.greet(l.Ends[0], x, x.Greeting[:], answer)
+		reach(h, x.Host, listeners[step.Candidate], way.Began, limit, answer, func() {
+			switch peer := w.hostAt(x.Address.Address); {
+			case failing:
+				answer(a)
+			case peer != nil && peer.silent:
+				w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+			case peer == nil || peer.ends() || x.Address.Proves && peer.closed():
+				answer(unheard(dynamic.NotListening | dynamic.Unconnected))
+			case s.gone():
+				answer(unheard(0))
+			default:
+				connected(h, peer, x, listeners[step.Candidate], answer)
 			}
-		}
+		})
 	}
 	s.rests = func() {
 		missed := s.FailedCandidates()
 		why := missed[len(missed)-1].Err
-		if reach.AtStart(w.time(), missed).Silent {
+		if way.AtStart(w.time(), missed).Silent {
 			h.dance.NoAnswer(x.Host, why)
 		} else {
 			h.dance.DialFailed(x.Host, why)
@@ -115,6 +110,24 @@ func (h *host) dial(x agent.Dial) {
 	if !s.gone() {
 		s.begin()
 	}
+}
+
+// connected makes the connection for a channel that the dance has dialled.
+func connected(h, peer *host, x agent.Dial, elsewhere bool, answer func(dynamic.DialResult)) {
+	w := h.s.w
+	spec := w.cfg.Links.Channel
+	spec.Name = fmt.Sprintf("channel %d to %d", h.rank, x.Host)
+	l := h.channel(spec, x)
+	w.k.After(w.k.Between(0, spec.Delay), func() { peer.arrive(arrival{l.Ends[1], h, elsewhere}) })
+	if !x.Address.Proves {
+		h.greet(l.Ends[0], x, x.Greeting[:], answer)
+		return
+	}
+	h.prove(l.Ends[0], x.Host, answer, func() {
+		h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
+		answer(dynamic.DialResult{})
+		h.steps()
+	})
 }
 
 func (h *host) channel(spec kernel.LinkSpec, to agent.Dial) *kernel.Link {

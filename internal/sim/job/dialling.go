@@ -26,6 +26,7 @@ var (
 	errNotListening = errors.New("connection refused")
 	errNoAnswer     = errors.New("no answer in time")
 	errBroken       = errors.New("the connection broke")
+	errNoGreeting   = errors.New("no greeting in time")
 	errRefused      = errors.New("refused")
 )
 
@@ -98,7 +99,14 @@ type Firewall struct {
 	For   time.Duration
 	Drops bool          // it answers nothing; otherwise it refuses
 	Must  bool          // channels are made only by transports whose handshake may be slow
+	Only  bool          // it is in the way of transports, and not of the listener for channels
+	Slow  time.Duration // how long it takes to connect to the host when it is not in the way
 	Busy  time.Duration // after that, how long the host greets nobody, as it is busy
+
+	// Links means that it is in the way of links between procs, and not of channels. It comes At that
+	// time after the first host knows the job, and is there until For is over, for all.
+	Links bool
+	At    time.Duration
 }
 
 // Ever is as long as no host waits for another one.
@@ -130,37 +138,122 @@ func walled(w *Simulation, peer wire.HostRank) bool {
 	return own[w.cfg.Firewall.Host%len(own)] == peer
 }
 
-// blocked answers a dial, which may take that long, if a firewall is in its way, and reports whether it is. A connection that
-// the firewall drops is made when there is no firewall any more.
-func blocked(h *host, peer wire.HostRank, began time.Time, limit time.Duration, answer func(dynamic.DialResult)) bool {
-	w := h.s.w
-	if !walled(w, peer) {
-		return false
+// reach dials a host, by a transport or at its listener for channels, which may take that long, and
+// calls connect when it is connected. A connection that the firewall drops is made when there is no
+// firewall any more.
+func reach(h *host, peer wire.HostRank, transport bool, began time.Time, limit time.Duration, answer func(dynamic.DialResult), connect func()) {
+	w, f := h.s.w, h.s.w.cfg.Firewall
+	if f == nil || f.Links || !walled(w, peer) {
+		connect()
+		return
 	}
-	f := w.cfg.Firewall
 	left := began.Add(f.For).Sub(w.time())
-	switch {
-	case left <= -f.Busy:
-		return false
-	case left <= 0:
-		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() { answer(unheard(dynamic.NoRoom)) })
-		return true
+	if f.Only && !transport {
+		left = -f.Busy
 	}
-	firewallHits(w, h, peer)
+	switch {
+	case left > 0:
+		firewallHits(w, h, peer)
+		f.stop(w, left, limit, w.cfg.Links.Channel, answer, func() { answer(unheard(dynamic.NoRoom)) }) // it is dialled at once when the firewall is gone
+	case left > -f.Busy:
+		w.k.After(dynamic.GreetLimit, func() {
+			answer(dynamic.DialResult{Err: errNoGreeting, Failure: dynamic.GreetingFailed(false, false, h.s.resumes(h.rank, peer))})
+		})
+	case f.Slow >= limit:
+		w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+	case f.Slow > 0:
+		w.k.After(f.Slow, connect)
+	default:
+		connect()
+	}
+}
+
+// stop ends a dial, which may take that long, by a firewall that is there for so much longer.
+func (f *Firewall) stop(w *Simulation, left, limit time.Duration, by kernel.LinkSpec, answer func(dynamic.DialResult), gone func()) {
 	switch {
 	case !f.Drops:
-		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() { answer(unheard(dynamic.Unconnected | dynamic.OutOfReach)) })
-	case left < limit: // it is dialled at once when the firewall is gone
-		w.k.After(left, func() { answer(unheard(dynamic.NoRoom)) })
+		w.k.After(w.k.Between(0, by.Delay), func() { answer(unheard(dynamic.Unconnected | dynamic.OutOfReach)) })
+	case left < limit:
+		w.k.After(left, gone)
 	default:
 		w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
 	}
-	return true
+}
+
+// reachProc is reach for a link to a proc of a host.
+func reachProc(h *host, peer wire.HostRank, limit time.Duration, answer func(dynamic.DialResult), connect func()) {
+	w, f := h.s.w, h.s.w.cfg.Firewall
+	if f == nil || !f.Links || peer == h.rank || !walled(w, peer) {
+		connect()
+		return
+	}
+	at := w.k.Now() - w.danced
+	if left := f.At + f.For - at; at >= f.At && left > 0 {
+		f.stop(w, left, limit, w.cfg.Links.Direct, answer, connect)
+		return
+	}
+	connect()
+}
+
+// leg is a way from a host to a listener for links between procs.
+type leg struct {
+	from, to  wire.HostRank
+	transport string
+}
+
+// tryListeners tries at the start whether the listeners for links to procs are reached, as nodes do.
+// Without a firewall nothing depends on that.
+func tryListeners(h *host) {
+	w := h.s.w
+	if f := w.cfg.Firewall; f == nil || !f.Links || h.s.cfg.Foreign != nil {
+		return
+	}
+	end := w.time().Add(dynamic.DialsLimit)
+	for i, x := range h.s.job.Hosts {
+		peer, list := wire.HostRank(i), h.s.with(x.Client).endpoints()
+		if peer == h.rank || len(list) == 0 || !agent.ConnectAtStart(len(h.s.job.Hosts), h.rank, peer) {
+			continue
+		}
+		of := func(candidate int) leg { return leg{h.rank, peer, list[candidate].Transport} }
+		s := w.dialling(dynamic.ConnectPlan(len(list)), h.ends)
+		s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
+			limit := dynamic.FirstLimit(end.Sub(w.time()), make([]bool, len(list)-step.Candidate))
+			reachProc(h, peer, limit, answer, func() { answer(dynamic.DialResult{}) })
+		}
+		s.over = func(last dynamic.DialStep) {
+			if last.Action == dynamic.KeepLink {
+				h.s.listeners[of(last.Candidate)] = dynamic.Answered
+			}
+			for _, m := range s.FailedCandidates() {
+				h.s.listeners[of(m.Candidate)] = dynamic.Unheard
+			}
+		}
+		s.begin()
+	}
+}
+
+// mustDial checks that a dial of a listener for links to procs has taken no longer than it may, and
+// that it has not failed before that. Whoever has not answered at the start is waited for less long.
+func mustDial(w *Simulation, at leg, state dynamic.ListenerState, took time.Duration, a dynamic.DialResult) {
+	if a.Failure&dynamic.TooSlow == 0 {
+		return
+	}
+	least, most := 4*time.Second, 5*time.Second
+	switch state {
+	case dynamic.Answered:
+		least, most = 9*time.Second, 11*time.Second
+	case dynamic.Unheard:
+		least, most = time.Second, 3*time.Second
+	case dynamic.Untried:
+	}
+	if took < least || took > most {
+		disorder(w, "host %d has waited for %v for the listener for links of host %d", at.from, took, at.to)
+	}
 }
 
 // firewallHits records a firewall that lasts longer than a host waits for another one.
 func firewallHits(w *Simulation, h *host, peer wire.HostRank) {
-	if w.cfg.Firewall.For < patience(h, peer) || w.firewalled {
+	if f := w.cfg.Firewall; f.For < patience(h, peer) || w.firewalled || f.Only && !mustRoute(h.s, h.s.job.Hosts[peer].Client) {
 		return
 	}
 	w.firewalled = true
@@ -188,7 +281,7 @@ const longest = 25 * time.Second
 // since began, than it may.
 func mustGiveUp(h *host, peer wire.HostRank, began time.Time) {
 	w := h.s.w
-	if !walled(w, peer) || w.cfg.Firewall.For < Ever || w.wrong != nil {
+	if f := w.cfg.Firewall; !walled(w, peer) || f.For < Ever || f.Links || f.Only && !f.Must || w.wrong != nil {
 		return
 	}
 	most := longest

@@ -1,9 +1,7 @@
 package job
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openimpi/impi/core/dynamic"
@@ -66,6 +64,17 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)
 		answer(a)
 		return
 	}
+	at, began := leg{d.p.h.rank, other.h.rank, d.endpoints[step.Candidate].Transport}, w.k.Now()
+	state := d.p.s.listeners[at]
+	reachProc(d.p.h, at.to, state.DialLimit(false), func(a dynamic.DialResult) {
+		mustDial(w, at, state, w.k.Now()-began, a)
+		answer(a)
+	}, func() { d.reached(other, step, answer) })
+}
+
+// reached makes a link, or a further connection of it, where the other host was reached.
+func (d *linking) reached(other *proc, step dynamic.DialStep, answer func(dynamic.DialResult)) {
+	w := d.w
 	switch {
 	case d.p.s.left:
 	case d.p.s.pluginDown(w):
@@ -227,6 +236,7 @@ func (w *Simulation) reopen(p *proc, m wireup.Message) {
 	}
 	switch what {
 	case dynamic.Redial:
+		mustKnow(w, x)
 		w.sessions[resume.ResumableID(state.ID)].dial(w.cfg.Resume.Limit, ways(p.s), func(plugin bool) (a dynamic.DialResult) {
 			if v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Resumes: true}, plugin); v != dynamic.Accepted {
 				a = said(v)
@@ -290,106 +300,6 @@ func (w *Simulation) crashPlugin(c wire.ClientRank) {
 	w.pluginsBack[c] = w.k.Now() + w.k.Between(time.Millisecond, 20*time.Millisecond)
 }
 
-// drains is what a job knows of plugins that are drained. There are two transports: that of the
-// plugin, by which all links are made first, and another one.
-type drains struct {
-	begun     bool
-	elsewhere bool // links can be made by the other transport
-	moved     int  // links that have left the plugin
-}
-
-// drainLook is how often an operator looks how far a drain is.
-const drainLook = 100 * time.Millisecond
-
-// drainPlugin is the order of an operator that a site drains its plugin.
-func drainPlugin(w *Simulation, f Fault) {
-	s := w.sites[f.Target%len(w.sites)]
-	w.met[f.Kind]++
-	if !w.drains.begun {
-		w.drains.begun, w.drains.elsewhere = true, f.Target%4 > 0
-	}
-	if s.cfg.Foreign != nil || s.drained {
-		return
-	}
-	w.k.Tracef("the plugin of site %d is drained", s.rank)
-	s.drained = true
-	for i := range time.Duration(8) {
-		w.k.After(i*drainLook, func() { moveLinks(s) })
-	}
-}
-
-func moveLinks(s *site) {
-	w := s.w
-	if s.left || s.dead {
-		return
-	}
-	var all []pair
-	for x, phase := range s.direct.Pairs.All() {
-		if p := w.procs[x.local]; phase == dynamic.Linked && p != nil && p.s == s && !p.fini {
-			all = append(all, x)
-		}
-	}
-	slices.SortFunc(all, func(a, b pair) int { return cmp.Or(int(a.local-b.local), int(a.peer-b.peer)) })
-	for _, x := range all {
-		moveLink(w, s, x)
-	}
-}
-
-func moveLink(w *Simulation, s *site, x pair) {
-	state := s.direct.Resumable.Get(x)
-	var r *resumed
-	if state != nil {
-		if r = w.sessions[resume.ResumableID(state.ID)]; !r.plugin {
-			return
-		}
-	}
-	switch leave, begin := s.direct.Moves.Order(w.time(), state, w.drains.elsewhere); {
-	case leave == dynamic.Waiting && !w.drains.elsewhere:
-		mustStay(w, x, state)
-	case leave == dynamic.Moving && !begin && r.ordered[state] == nil:
-		disorder(w, "the link of ranks %d and %d is to leave a plugin, and nobody has broken it", x.local, x.peer)
-	case begin:
-		mustMove(w, r, x, state)
-		breakLink(w, s, x, state)
-	}
-}
-
-// breakLink breaks a link here, or has the other end's node break it.
-func breakLink(w *Simulation, s *site, x pair, state *dynamic.ResumableLink) {
-	p, other := w.procs[x.local], w.procs[x.peer]
-	broken := func() {
-		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{
-			Session: state.ID[:], Again: true, Lost: true, Epoch: dynamic.OrderedEpoch,
-		}}, nil)
-	}
-	switch s.direct.Moves.Break(state) {
-	case dynamic.BreakHere:
-		broken()
-	case dynamic.AskPeer:
-		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-			v := dynamic.Leaving
-			if other != nil && !other.s.left {
-				v = arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: dynamic.OrderedEpoch}, true)
-			}
-			if s.direct.Moves.Asked(state, v == dynamic.Accepted) == dynamic.BreakHere {
-				broken()
-			}
-		})
-	case dynamic.Nobody:
-	}
-}
-
-// ways returns by what a site dials a lost link again, best first: whether by the plugin.
-func ways(s *site) []bool {
-	switch {
-	case !s.w.drains.elsewhere:
-		return []bool{true}
-	case s.drained:
-		return []bool{false, true}
-	}
-	return []bool{true, false}
-}
-
 // again counts a further connection of a direct link at one end.
 func (x *resumed) again(me int) {
 	if x.places[me].Kind != AtProc {
@@ -399,86 +309,4 @@ func (x *resumed) again(me int) {
 	if s := linksOf(x.w, at).Resumable.Get(at); s != nil && resume.ResumableID(s.ID) == x.session {
 		s.Resumes++
 	}
-}
-
-// undisturbed reports whether nothing but drains may break a link, or keep it from being made.
-func undisturbed(w *Simulation) bool {
-	for _, k := range []FaultKind{CutLink, HalfClose, Stall, PluginCrash} {
-		if w.met[k] > 0 {
-			return false
-		}
-	}
-	return len(w.hits) == 0 && w.cfg.DialFail == 0 && w.cfg.Resume.Cuts == 0
-}
-
-// mustMove checks, later on, that a link that was ordered to leave the plugin has left it, and that
-// it was ordered once.
-func mustMove(w *Simulation, r *resumed, x pair, state *dynamic.ResumableLink) {
-	switch {
-	case !w.drains.elsewhere:
-		disorder(w, "the link of ranks %d and %d was broken to leave a plugin, though there is no other transport", x.local, x.peer)
-	case r.ordered[state] != nil:
-		disorder(w, "the link of ranks %d and %d was broken twice to leave a plugin", x.local, x.peer)
-	}
-	if r.ordered == nil {
-		r.ordered = make(map[*dynamic.ResumableLink]*moveOrder)
-	}
-	r.ordered[state] = &moveOrder{resumes: state.Resumes, at: w.k.Now()}
-	w.k.After(5*drainLook, func() {
-		if bothLinked(w, x) && undisturbed(w) && r.plugin {
-			disorder(w, "the link of ranks %d and %d has not left the plugin that is drained", x.local, x.peer)
-		}
-	})
-}
-
-// moveOrder is an order that a link leaves the plugin.
-type moveOrder struct {
-	resumes int // how often it had been resumed by then
-	at      time.Duration
-}
-
-// disorder records that the job does something that no fault excuses.
-func disorder(w *Simulation, format string, args ...any) {
-	if w.wrong == nil {
-		w.wrong = fmt.Errorf("%w: %s", ErrDisorder, fmt.Sprintf(format, args...))
-	}
-}
-
-// mustStay checks, later on, that a link that cannot leave the plugin was not broken.
-func mustStay(w *Simulation, x pair, state *dynamic.ResumableLink) {
-	resumes := state.Resumes
-	w.k.After(drainLook/2, func() {
-		if bothLinked(w, x) && undisturbed(w) && state.Resumes != resumes {
-			disorder(w, "the link of ranks %d and %d was broken, though there is no other transport", x.local, x.peer)
-		}
-	})
-}
-
-// bothLinked reports whether both ends of a link are in MPI.
-func bothLinked(w *Simulation, x pair) bool {
-	for _, p := range []*proc{w.procs[x.local], w.procs[x.peer]} {
-		if p == nil || p.fini || p.ending || p.crashed || p.s.left || p.s.dead || p.task.Ended() {
-			return false
-		}
-	}
-	return true
-}
-
-// replaces records by what a lost link is made again. A node that has just ordered that the link
-// leaves the plugin takes none by it.
-func (x *resumed) replaces(plugin bool) *kernel.Link {
-	var state *dynamic.ResumableLink
-	if x.places[1].Kind == AtProc {
-		at := pair{wire.WorldRank(x.places[1].Number), wire.WorldRank(x.places[0].Number)}
-		state = linksOf(x.w, at).Resumable.Get(at)
-	}
-	o := x.ordered[state]
-	if plugin && o != nil && o.resumes == state.Resumes && x.w.k.Now()-o.at < min(time.Second, x.w.cfg.Resume.Limit/2) {
-		disorder(x.w, "%s was resumed by the plugin that it has to leave", x.shown.Name())
-	}
-	if x.plugin && !plugin {
-		x.w.drains.moved++
-	}
-	x.plugin = plugin
-	return x.below(nil)
 }

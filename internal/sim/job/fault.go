@@ -17,24 +17,27 @@ type FaultKind string
 
 // The kinds of fault. Cutting or ending a resumable link does no harm.
 const (
-	CrashProc   FaultKind = "crash-proc"   // Target is a world rank
-	FailLate    FaultKind = "fail-late"    // Target is a world rank: its program fails after Finalize, whenever that is
-	CrashNode   FaultKind = "crash-node"   // Target is a client rank
-	CrashServer FaultKind = "crash-server" // Target is not used; ends the job only during startup
-	CutLink     FaultKind = "cut"          // Target picks one of the links in use
-	HalfClose   FaultKind = "half-close"   // Target picks a link, as for CutLink; one end is closed
-	LoseHost    FaultKind = "lose-host"    // Target is a machine, counted over all own sites with several machines
-	Stall       FaultKind = "stall"        // Target picks a link, as for CutLink
-	PluginCrash FaultKind = "crash-plugin" // Target is a client rank
-	DrainPlugin FaultKind = "drain-plugin" // Target is a client rank; without a remainder by 4, there is no other transport
-	NoMPI       FaultKind = "no-mpi"       // Target is as for LoseHost: its procs end well without a call of Init, from the start
+	CrashProc     FaultKind = "crash-proc"     // Target is a world rank
+	FailLate      FaultKind = "fail-late"      // Target is a world rank: its program fails after Finalize, whenever that is
+	CrashNode     FaultKind = "crash-node"     // Target is a client rank
+	CrashServer   FaultKind = "crash-server"   // Target is not used; ends the job only during startup
+	CutLink       FaultKind = "cut"            // Target picks one of the links in use
+	HalfClose     FaultKind = "half-close"     // Target picks a link, as for CutLink; one end is closed
+	LoseHost      FaultKind = "lose-host"      // Target is a machine, counted over all own sites with several machines
+	Stall         FaultKind = "stall"          // Target picks a link, as for CutLink
+	PluginCrash   FaultKind = "crash-plugin"   // Target is a client rank
+	DrainPlugin   FaultKind = "drain-plugin"   // Target is a client rank; without a remainder by 4, there is no other transport
+	UndrainPlugin FaultKind = "undrain-plugin" // Target is as for DrainPlugin: its plugin is used again
+	NoMPI         FaultKind = "no-mpi"         // Target is as for LoseHost: its procs end well without a call of Init, from the start
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, NoMPI}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, UndrainPlugin, NoMPI}
 
 // Deadly reports whether a fault of this kind may end the job.
-func (k FaultKind) Deadly() bool { return k != Stall && k != PluginCrash && k != DrainPlugin }
+func (k FaultKind) Deadly() bool {
+	return !slices.Contains([]FaultKind{Stall, PluginCrash, DrainPlugin, UndrainPlugin}, k)
+}
 
 // Fault is one fault that happens in a run.
 type Fault struct {
@@ -154,6 +157,8 @@ func (w *Simulation) commit(f Fault) {
 		w.crashPlugin(w.sites[f.Target%len(w.sites)].rank)
 	case DrainPlugin:
 		drainPlugin(w, f)
+	case UndrainPlugin:
+		undrainPlugin(w, f)
 	case CutLink, HalfClose, Stall:
 		w.harm(f)
 	}
@@ -224,7 +229,7 @@ func (w *Simulation) harm(f Fault) {
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, LoseHost, NoMPI: // these do not concern links
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, UndrainPlugin, LoseHost, NoMPI: // these do not concern links
 	}
 }
 

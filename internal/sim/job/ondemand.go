@@ -11,7 +11,7 @@ import (
 
 func (h *host) want(peer wire.HostRank) {
 	w, given, done := h.s.w, false, false
-	reach := reachOf(h, peer)
+	way := reachOf(h, peer)
 	listeners := listenersOf(h, peer)
 	m := h.channels.Request(h.rank, peer, len(listeners), agent.OnDemandTime(h.began.Add(w.cfg.Limit).Sub(w.time()), resumeLimit(w)))
 	if m == nil {
@@ -19,23 +19,30 @@ func (h *host) want(peer wire.HostRank) {
 	}
 	var e *kernel.End
 	s := w.dialling(m, func() bool { return done || h.ends() })
-	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
-		limit := reach.OnDemandLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
+	s.dial = func(step dynamic.DialStep, answered func(dynamic.DialResult)) {
+		answer := func(a dynamic.DialResult) {
+			if a.Verdict == dynamic.NotAllowed {
+				disorder(w, "host %d says that it takes no channel from host %d, which routes allow", peer, h.rank)
+			}
+			answered(a)
+		}
+		limit := way.OnDemandLimit(w.time(), make([]bool, len(listeners)-step.Candidate))
 		w.k.After(w.k.Between(0, w.cfg.Links.Channel.Delay), func() {
 			a, failing := s.fails(w.cfg.DialFail)
-			switch other := w.hosts[peer]; {
-			case blocked(h, peer, reach.Began, limit, answer):
-			case failing:
-				answer(a)
-			case other != nil && other.silent:
-				w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
-			case other == nil || other.ends() || other.closed():
-				answer(unheard(dynamic.NotListening | dynamic.Unconnected))
-			case h.ends():
-			default:
-				e = h.connect(peer, other, listeners[step.Candidate])
-				h.prove(e, peer, answer, func() { answer(dynamic.DialResult{}) })
-			}
+			reach(h, peer, listeners[step.Candidate], way.Began, limit, answer, func() {
+				switch other := w.hosts[peer]; {
+				case failing:
+					answer(a)
+				case other != nil && other.silent:
+					w.k.After(limit, func() { answer(unheard(dynamic.Unconnected | dynamic.TooSlow)) })
+				case other == nil || other.ends() || other.closed():
+					answer(unheard(dynamic.NotListening | dynamic.Unconnected))
+				case h.ends():
+				default:
+					e = h.connect(peer, other, listeners[step.Candidate])
+					h.prove(e, peer, answer, func() { answer(dynamic.DialResult{}) })
+				}
+			})
 		})
 	}
 	s.left = func() {
@@ -44,8 +51,8 @@ func (h *host) want(peer wire.HostRank) {
 		}
 	}
 	s.rests = func() {
-		mustGiveUp(h, peer, reach.Began)
-		if given = reach.OnDemand(w.time(), s.FailedCandidates()).Silent; given {
+		mustGiveUp(h, peer, way.Began)
+		if given = way.OnDemand(w.time(), s.FailedCandidates()).Silent; given {
 			done = true
 			err := fmt.Errorf("host %d does not answer: %v", peer, s.FailedCandidates())
 			h.post(func(a *agent.Agent) { a.NoChannel(peer, err) })
@@ -54,7 +61,7 @@ func (h *host) want(peer wire.HostRank) {
 		h.post(func(a *agent.Agent) { done = !a.ChannelDialFailed(peer) })
 	}
 	s.over = func(last dynamic.DialStep) {
-		mustGiveUp(h, peer, reach.Began)
+		mustGiveUp(h, peer, way.Began)
 		switch last.Action {
 		case dynamic.KeepLink:
 			h.attach(e, peer)

@@ -61,6 +61,28 @@ func converse(e *kernel.End, g greeting, enough func() bool, done func(error)) {
 	})
 }
 
+// limited has a greeting fail that takes longer than it may, which only firewalls make it. It returns
+// what the greeting calls when it is over.
+func limited(w *Simulation, e *kernel.End, done func(error)) func(error) {
+	if w.cfg.Firewall == nil {
+		return done
+	}
+	over := false
+	var limit *kernel.Timer
+	end := func(err error) {
+		if !over {
+			over = true
+			limit.Stop()
+			done(err)
+		}
+	}
+	limit = w.k.After(dynamic.GreetLimit, func() {
+		e.OnReady(nil)
+		end(errNoGreeting)
+	})
+	return end
+}
+
 func nonce(k *kernel.Kernel) (n dynamic.Nonce) {
 	for i := 0; i < len(n); i += 8 {
 		binary.BigEndian.PutUint64(n[i:], k.Rand().Uint64())
@@ -77,7 +99,7 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.DialRe
 		return
 	}
 	g := dynamic.NewDialler(token, nonce(w.k), hello)
-	converse(e, g, g.Done, func(err error) {
+	converse(e, g, g.Done, limited(w, e, func(err error) {
 		switch {
 		case h.ends():
 			_ = e.Close()
@@ -88,7 +110,7 @@ func (h *host) prove(e *kernel.End, to wire.HostRank, answer func(dynamic.DialRe
 			w.proofs[e.Link()].over(h.rank)
 			made()
 		}
-	})
+	}))
 }
 
 func (h *host) proves(to *host) bool {
@@ -109,10 +131,10 @@ func (h *host) acceptor() *dynamic.Acceptor {
 // and whether it may have that.
 func (h *host) identify(e *kernel.End, g *dynamic.Acceptor, done func(dynamic.Hello, dynamic.Verdict, error)) {
 	known := func() bool { _, ok := g.Peer(); return ok }
-	converse(e, g, known, func(err error) {
+	converse(e, g, known, limited(h.s.w, e, func(err error) {
 		hello, _ := g.Peer()
 		done(hello, h.channels.Admits(h.rank, hello, true), err)
-	})
+	}))
 }
 
 func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict, done func(error)) {
@@ -121,7 +143,7 @@ func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	} else {
 		g.Refuse(v)
 	}
-	converse(e, g, func() bool { return g.Done() || v != dynamic.Accepted }, func(err error) {
+	converse(e, g, func() bool { return g.Done() || v != dynamic.Accepted }, limited(h.s.w, e, func(err error) {
 		if err == nil && v != dynamic.Accepted {
 			err = &dynamic.RefusedError{Hello: hello, Verdict: v}
 		}
@@ -129,7 +151,7 @@ func (h *host) answer(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 			h.s.w.proofs[e.Link()].taken(h.rank)
 		}
 		done(err)
-	})
+	}))
 }
 
 func (h *host) proof(conn int) {
@@ -175,20 +197,20 @@ func (h *host) late(e *kernel.End) {
 			_ = e.Close()
 			return
 		}
-		h.settle(e, g, hello, v)
+		h.settle(e, g, hello, v, h.s.w.time().Add(dynamic.GreetLimit))
 	})
 }
 
-// settle decides what a late connection is for, as soon as that is known.
-func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict) {
-	if h.ends() {
+// settle decides what a late connection is for, as soon as that is known, if it is in time.
+func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v dynamic.Verdict, end time.Time) {
+	if h.ends() || !h.s.w.time().Before(end) {
 		_ = e.Close()
 		return
 	}
 	var target agent.ArrivalTarget
 	if v == dynamic.Accepted {
 		if target, v = h.channels.Arrive(hello); target == agent.NotReady {
-			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v) })
+			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v, end) })
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -22,17 +23,57 @@ type server struct {
 	dead  bool
 	ended bool
 	lost  wire.ClientMask // sites without which the job continues
-	err   error
+
+	silent map[startup.ConnID]unproved.Source // connections that belong to no site
+	err    error
 }
 
 func newServer(w *Simulation) (*server, error) {
-	m, err := startup.NewServer(startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, SurvivesLoss: w.spawned == nil, Spares: len(w.cfg.Spares)}, w.time())
+	c := startup.ServerConfig{Clients: len(w.cfg.Sites), Auth: w.cfg.Auth, Limit: w.cfg.Limit, SurvivesLoss: w.spawned == nil, Spares: len(w.cfg.Spares)}
+	if w.cfg.Silent > 0 {
+		c.WaitingThere, c.Waiting = mostThere, mostWaiting
+	}
+	m, err := startup.NewServer(c, w.time())
 	if err != nil {
 		return nil, err
 	}
-	s := &server{w: w, m: m, conns: make(map[startup.ConnID]*conn)}
+	s := &server{w: w, m: m, conns: make(map[startup.ConnID]*conn), silent: make(map[startup.ConnID]unproved.Source)}
 	s.timer = w.k.After(0, s.tick)
+	for range w.cfg.Silent {
+		w.k.After(w.k.Between(0, 4*(w.cfg.Links.Server.Delay+time.Millisecond)), s.connectSilently)
+	}
 	return s, nil
+}
+
+// Of connections to a server to which silent connections are made, so many may be open that have not named
+// their rank, from one address and in all. All sites are at addresses of their own.
+const (
+	mostThere   = 3
+	mostWaiting = 8
+)
+
+// connectSilently connects to the server from one of a few addresses, and says nothing.
+func (s *server) connectSilently() {
+	l := s.w.k.NewLink(s.w.cfg.Links.Server, nil)
+	newConn(l.Ends[0], s.w.buf, func([]byte) {}, func(error) {})
+	peer := fmt.Sprintf("10.100.%d.1:4000", s.w.k.Rand().IntN(3))
+	s.silent[s.last+1] = sourceOf(peer)
+	s.connect(l.Ends[1], peer)
+	there := make(map[unproved.Source]int)
+	all := 0
+	for id, from := range s.silent {
+		if c := s.conns[id]; c != nil && !c.closing {
+			there[from]++
+			all++
+		}
+	}
+	if there[sourceOf(peer)] > mostThere || all > mostWaiting {
+		disorder(s.w, "the server keeps %d silent connections, %d of them from %s", all, there[sourceOf(peer)], peer)
+	}
+}
+
+func sourceOf(peer string) unproved.Source {
+	return unproved.From(netip.MustParseAddrPort(peer).Addr())
 }
 
 func (s *server) connect(e *kernel.End, peer string) {
@@ -42,7 +83,7 @@ func (s *server) connect(e *kernel.End, peer string) {
 	}
 	s.last++
 	id := s.last
-	s.m.Accept(id, peer, unproved.Source{}, s.w.time())
+	s.m.Accept(id, peer, sourceOf(peer), s.w.time())
 	s.conns[id] = newConn(e, s.w.buf,
 		func(b []byte) {
 			s.m.Receive(id, b, s.w.time())

@@ -25,21 +25,23 @@ const retry = 50 * time.Millisecond
 
 // site is one client of the job: what its node does.
 type site struct {
-	drained bool // its plugin is drained
-	direct  dynamic.DirectLinks[pair]
-	w       *Simulation
-	rank    wire.ClientRank
-	cfg     Site
-	client  client
-	conn    *conn
-	timer   *kernel.Timer
-	job     *startup.Job
-	hosts   []*host
-	token   dynamic.Token // its proposal for the token of the job
-	procs   []*proc
-	table   []wireup.Proc // the job's procs, as given to the site's procs
-	members *mpi.Roster   // roster of the table
-	end     ending.Ending
+	drained   bool                          // its plugin is drained
+	drains    int                           // how often that was ordered
+	listeners map[leg]dynamic.ListenerState // for links between procs
+	direct    dynamic.DirectLinks[pair]
+	w         *Simulation
+	rank      wire.ClientRank
+	cfg       Site
+	client    client
+	conn      *conn
+	timer     *kernel.Timer
+	job       *startup.Job
+	hosts     []*host
+	token     dynamic.Token // its proposal for the token of the job
+	procs     []*proc
+	table     []wireup.Proc // the job's procs, as given to the site's procs
+	members   *mpi.Roster   // roster of the table
+	end       ending.Ending
 
 	machines *siteHosts // nil: it has one host, or is foreign
 
@@ -117,7 +119,7 @@ type client interface {
 }
 
 func newSite(w *Simulation, rank wire.ClientRank, cfg Site) (*site, error) {
-	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots), asked: make(map[*part]func(*spareLink, string))}
+	s := &site{w: w, rank: rank, cfg: cfg, spawner: newSpawner(w, int(rank), cfg.Slots), asked: make(map[*part]func(*spareLink, string)), listeners: make(map[leg]dynamic.ListenerState)}
 	for i := range w.cfg.Spares {
 		s.spareLinks.Declare(spawn.Site{Name: spareName(i)})
 	}

@@ -49,6 +49,7 @@ type Simulation struct {
 	ended       *moment           // when the job was over
 	stalls      time.Duration     // total time that links were stalled
 	drains      drains            // of plugins
+	danced      time.Duration     // when the first host has begun its channels
 	firewalled  bool              // a host was dialled that a firewall kept from answering for too long
 	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
