@@ -292,12 +292,7 @@ func (c *Channels) Request(local, peer wire.HostRank, candidates int, limit time
 
 // Stop records that the dial plan of a channel was given up before it had a result.
 func (c *Channels) Stop(local, peer wire.HostRank) {
-	ends := channelEnds{local, peer}
-	switch c.pairs.State(ends) {
-	case dynamic.Dialling, dynamic.Yielding:
-		c.pairs.Forget(ends)
-	default:
-	}
+	c.pairs.Stop(channelEnds{local, peer})
 }
 
 // Drop records that a connection for which Arrive returned ToHost was lost before it was used.

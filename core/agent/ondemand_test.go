@@ -279,8 +279,12 @@ func TestTieOfChannels(t *testing.T) {
 		t.Errorf("at the host of lower rank: %v, %v", target, v)
 	}
 	ends[0].Drop(hello[1])
+	if ends[0].Request(0, 1, 1, 0) != nil {
+		t.Error("a second dial plan begins while the first one runs")
+	}
+	ends[0].Stop(0, 1)
 	if ends[0].Request(0, 1, 1, 0) == nil {
-		t.Error("it does not dial after the connection was lost")
+		t.Error("it does not dial after the connection was lost and the plan has ended")
 	}
 	ends[1].Stop(1, 0)
 	if target, _ := ends[1].Arrive(hello[0]); target != ToHost {

@@ -117,12 +117,14 @@ type pairLink interface {
 	overdue() bool
 	made() (used, later bool)
 	gaveUp() bool
+	begun() // the plan begins
+	over()  // the plan has had its last step
 }
 
 // DirectLinkPlan returns the plan for the first link between two procs of a job. resume is the
 // maximum time that the link may be without a connection, 0 if it does not resume.
 func DirectLinkPlan[K comparable](candidates int, t *PairLinks[K], x K, resume time.Duration) *DialPlan {
-	return &DialPlan{candidates: candidates, pair: &directPair[K]{t, x}, rules: rules{
+	return &DialPlan{candidates: candidates, pair: &directPair[K]{t: t, x: x}, rules: rules{
 		passes: NotListening | NoRoom, resume: resume,
 		final: func(v Verdict) bool { return v == TieLost },
 	}}
@@ -130,7 +132,7 @@ func DirectLinkPlan[K comparable](candidates int, t *PairLinks[K], x K, resume t
 
 // WorldLinkPlan returns the plan for a link between procs of two worlds (MPI-4.1, 11.9).
 func WorldLinkPlan[K comparable](candidates int, t *PairLinks[K], x K) *DialPlan {
-	return &DialPlan{candidates: candidates, pair: &worldPair[K]{directPair[K]{t, x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+	return &DialPlan{candidates: candidates, pair: &worldPair[K]{directPair[K]{t: t, x: x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
 }
 
 // ConnectPlan returns the plan for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3),
@@ -159,7 +161,7 @@ func ChannelPlan(candidates int) *DialPlan {
 // OnDemandChannelPlan returns the plan, within limit, for a channel that is made when the first
 // packet needs it.
 func OnDemandChannelPlan[K comparable](candidates int, t *PairLinks[K], x K, limit time.Duration) *DialPlan {
-	return &DialPlan{candidates: candidates, pair: &onDemandPair[K]{directPair[K]{t, x}}, rules: rules{
+	return &DialPlan{candidates: candidates, pair: &onDemandPair[K]{directPair[K]{t: t, x: x}}, rules: rules{
 		limit: limit, first: 10 * time.Millisecond, last: 500 * time.Millisecond, hopeless: true,
 		final: func(v Verdict) bool { return v == TieLost || v == Leaving || v == UnknownRank },
 	}}
@@ -181,7 +183,16 @@ func (s *DialPlan) Begin(now time.Time) DialStep {
 	if s.first > 0 {
 		s.pause = s.first
 	}
-	return s.begin(now)
+	s.pair.begun()
+	return s.ended(s.begin(now))
+}
+
+// ended returns a step, after which another plan for the pair may begin if it is the last one.
+func (s *DialPlan) ended(step DialStep) DialStep {
+	if step.Action >= KeepLink {
+		s.pair.over()
+	}
+	return step
 }
 
 func (s *DialPlan) begin(now time.Time) DialStep {
@@ -207,7 +218,9 @@ func (s *DialPlan) dialOn(now time.Time) DialStep {
 }
 
 // Dialled takes the result of the dial that was the last step, and returns the next step.
-func (s *DialPlan) Dialled(now time.Time, a DialResult) DialStep {
+func (s *DialPlan) Dialled(now time.Time, a DialResult) DialStep { return s.ended(s.dialled(now, a)) }
+
+func (s *DialPlan) dialled(now time.Time, a DialResult) DialStep {
 	if a.Err == nil {
 		s.unsure = false
 		return s.made(now)
@@ -249,7 +262,7 @@ func (s *DialPlan) dialUnsure(time.Time) DialStep {
 }
 
 // Waited records that the wait of the last step is over, and returns the next step.
-func (s *DialPlan) Waited(now time.Time) DialStep { return s.waited(now) }
+func (s *DialPlan) Waited(now time.Time) DialStep { return s.ended(s.waited(now)) }
 
 func (s *DialPlan) wait(d time.Duration, then func(time.Time) DialStep) DialStep {
 	s.waited = then
@@ -342,13 +355,24 @@ func (s *DialPlan) giveUp(step DialStep) DialStep {
 // directPair is two procs of a job. A link that this end has made is not used if the
 // other end's has come meanwhile.
 type directPair[K comparable] struct {
-	t *PairLinks[K]
-	x K
+	t    *PairLinks[K]
+	x    K
+	plan uint64 // of t.plans
 }
+
+func (t *directPair[K]) begun() { t.plan = t.t.plans[t.x] }
+
+func (t *directPair[K]) over() {
+	if t.t.plans[t.x] == t.plan {
+		t.t.planned(t.x)
+	}
+}
+
+// overdue is false if the link has come, was lost, and another plan has begun since.
+func (t *directPair[K]) overdue() bool { return t.t.plans[t.x] == t.plan && t.t.Overdue(t.x) }
 
 func (t *directPair[K]) wanted() bool             { return t.t.State(t.x) == Dialling }
 func (t *directPair[K]) lost() bool               { return t.t.LostTie(t.x) }
-func (t *directPair[K]) overdue() bool            { return t.t.Overdue(t.x) }
 func (t *directPair[K]) made() (used, later bool) { return t.t.Made(t.x), false }
 func (t *directPair[K]) gaveUp() bool             { return t.t.GiveUp(t.x) }
 
@@ -371,3 +395,5 @@ func (oneDialler) lost() bool               { return false }
 func (oneDialler) overdue() bool            { return false }
 func (oneDialler) made() (used, later bool) { return true, false }
 func (oneDialler) gaveUp() bool             { return true }
+func (oneDialler) begun()                   {}
+func (oneDialler) over()                    {}

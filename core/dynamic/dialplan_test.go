@@ -115,6 +115,53 @@ func TestDialPlanIsNotWanted(t *testing.T) {
 	}
 }
 
+// TestDialPlanGoesOn: the plan of a pair whose link was lost before use is not joined by a second one,
+// whatever it does when it hears of that, and makes the link by itself.
+func TestDialPlanGoesOn(t *testing.T) {
+	for what, dialled := range map[string]func(p *played, come func()){
+		"while it dials":             func(p *played, come func()) { come(); p.answer(t, lost(0)); p.answer(t, DialResult{}) },
+		"while it waits to dial":     func(p *played, come func()) { p.answer(t, lost(NoRoom)); come(); p.answer(t, DialResult{}) },
+		"while its link is answered": func(p *played, come func()) { come(); p.answer(t, DialResult{}) },
+	} {
+		var d DirectLinks[int]
+		d.Request(1)
+		p := play(DirectLinkPlan(2, &d.Pairs, 1, 0))
+		dialled(p, func() {
+			if v := d.arrive(1, ResumableID{}, true); v != Accepted || d.LostBeforeUse(1) {
+				t.Errorf("%s: %v, and a second plan begins", what, v)
+			}
+		})
+		if p.step.Action != KeepLink || d.Pairs.State(1) != Linked {
+			t.Errorf("%s: it ends with %+v in phase %v", what, p.step, d.Pairs.State(1))
+		}
+		if d.Pairs.Drop(1); !d.Request(1) {
+			t.Errorf("%s: no plan begins after the last one", what)
+		}
+	}
+}
+
+// TestDialPlanOnlyWaited: a plan that waits for the other end's link ends when that has come. If it is
+// lost, another plan begins, which the first one leaves alone.
+func TestDialPlanOnlyWaited(t *testing.T) {
+	var d DirectLinks[int]
+	d.Request(1)
+	first := play(DirectLinkPlan(2, &d.Pairs, 1, 0))
+	first.answer(t, verdict(TieLost))
+	if v := d.arrive(1, ResumableID{}, true); v != Accepted || !d.LostBeforeUse(1) {
+		t.Fatalf("%v, and no plan begins", v)
+	}
+	second := play(DirectLinkPlan(2, &d.Pairs, 1, 0))
+	second.answer(t, verdict(TieLost))
+	if first.sleep(); first.step.Action != Abandon {
+		t.Errorf("the first plan does %+v", first.step)
+	}
+	d.Pairs.Arrive(1, true)
+	d.Pairs.Drop(1)
+	if !d.Request(1) || d.Request(1) {
+		t.Error("not one plan begins after the second one only waited, too")
+	}
+}
+
 // TestDialPlanUnsure: a link that broke in its greeting goes on if the peer has it, and begins
 // again with the same session if not.
 func TestDialPlanUnsure(t *testing.T) {

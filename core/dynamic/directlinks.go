@@ -14,8 +14,8 @@ type DirectLinks[K comparable] struct {
 	unused map[K]bool
 }
 
-// Request is called for a proc that asks for a link. It returns true if the node has to dial, and
-// false if there is a link, or one is being made, or was refused.
+// Request is called for a proc that asks for a link. It returns true if the node has to dial: see
+// PairLinks.Request.
 func (d *DirectLinks[K]) Request(x K) (dials bool) {
 	if _, ok := d.unused[x]; ok {
 		d.unused[x] = true
@@ -47,8 +47,8 @@ func (d *DirectLinks[K]) arrive(x K, id ResumableID, prior bool) Verdict {
 func (d *DirectLinks[K]) Given(x K) { delete(d.unused, x) }
 
 // LostBeforeUse records that an accepted link broke before the proc got it. again is true if the
-// proc has asked for a link meanwhile, so that the node has to dial: the other end may have given
-// up.
+// proc has asked for a link, so that the node has to dial: the other end may have given up. If this
+// node's own plan has not ended yet, that goes on instead.
 func (d *DirectLinks[K]) LostBeforeUse(x K) (again bool) {
 	asked := d.unused[x]
 	delete(d.unused, x)
@@ -69,9 +69,9 @@ func (d *DirectLinks[K]) Uncertain(x K, id ResumableID) {
 func (d *DirectLinks[K]) Made(x K, id ResumableID) { d.enter(x, id, true) }
 
 // Abandon records that this node stops trying to make a link for which Uncertain may have been
-// called.
-func (d *DirectLinks[K]) Abandon(x K) {
-	if s := d.Resumable.Get(x); s != nil && s.Making {
+// called, and not one that it makes since.
+func (d *DirectLinks[K]) Abandon(x K, id ResumableID) {
+	if s := d.Resumable.Get(x); s != nil && s.Making && s.ID == id {
 		d.Resumable.Remove(x, s)
 	}
 }

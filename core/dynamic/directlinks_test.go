@@ -36,17 +36,18 @@ func TestDirectLinkIsLostBeforeUse(t *testing.T) {
 	for _, c := range []struct {
 		what          string
 		before, since func(*DirectLinks[int])
-		again         bool
+		wants, again  bool
 	}{
-		{"nobody asks", func(*DirectLinks[int]) {}, func(*DirectLinks[int]) {}, false},
-		{"it has asked before", func(d *DirectLinks[int]) { d.Request(1) }, func(*DirectLinks[int]) {}, true},
-		{"it waits for this link", func(d *DirectLinks[int]) { d.Request(1); d.Pairs.LostTie(1) }, func(*DirectLinks[int]) {}, true},
+		{"nobody asks", func(*DirectLinks[int]) {}, func(*DirectLinks[int]) {}, false, false},
+		{"it has asked before, and its plan runs", func(d *DirectLinks[int]) { d.Request(1) }, func(*DirectLinks[int]) {}, true, false},
+		{"it waits for this link", func(d *DirectLinks[int]) { d.Request(1); d.Pairs.LostTie(1) }, func(*DirectLinks[int]) {}, true, true},
+		{"its plan has ended by this link", func(d *DirectLinks[int]) { d.Request(1) }, func(d *DirectLinks[int]) { d.Pairs.Stop(1) }, true, true},
 		{"it asks", func(*DirectLinks[int]) {}, func(d *DirectLinks[int]) {
 			if d.Request(1) {
 				t.Error("it asks: dials although a link is accepted")
 			}
-		}, true},
-		{"it asks when it has the link", func(*DirectLinks[int]) {}, func(d *DirectLinks[int]) { d.Given(1); d.Request(1) }, false},
+		}, true, true},
+		{"it asks when it has the link", func(*DirectLinks[int]) {}, func(d *DirectLinks[int]) { d.Given(1); d.Request(1) }, false, false},
 	} {
 		var d DirectLinks[int]
 		c.before(&d)
@@ -55,7 +56,7 @@ func TestDirectLinkIsLostBeforeUse(t *testing.T) {
 		}
 		c.since(&d)
 		want := Unlinked
-		if c.again {
+		if c.wants {
 			want = Dialling
 		}
 		if again := d.LostBeforeUse(1); again != c.again || d.Pairs.State(1) != want || d.Resumable.Get(1) != nil {
@@ -80,7 +81,7 @@ func TestDirectLinkIsUncertain(t *testing.T) {
 	}
 	d.Pairs.Made(1)
 	d.Made(1, lost.ResumableID)
-	d.Abandon(1) // has no effect
+	d.Abandon(1, lost.ResumableID) // has no effect
 	if v := d.Resumable.CheckResume(1, lost, false); v != Accepted || d.Resumable.Get(1).Making {
 		t.Errorf("made: %v, %+v", v, d.Resumable.Get(1))
 	}
@@ -88,7 +89,11 @@ func TestDirectLinkIsUncertain(t *testing.T) {
 	d = DirectLinks[int]{}
 	d.Pairs.Request(1)
 	d.Uncertain(1, lost.ResumableID)
-	d.Abandon(1)
+	d.Abandon(1, ResumableID{3})
+	if d.Resumable.Get(1) == nil {
+		t.Error("a link is abandoned that is made since")
+	}
+	d.Abandon(1, lost.ResumableID)
 	if v := d.Resumable.CheckResume(1, lost, false); v != UnknownLink {
 		t.Errorf("abandoned: %v", v)
 	}
@@ -96,7 +101,7 @@ func TestDirectLinkIsUncertain(t *testing.T) {
 	if v := d.arrive(1, ResumableID{2}, true); v != Accepted {
 		t.Errorf("the other end's: %v", v)
 	}
-	d.Abandon(1)
+	d.Abandon(1, lost.ResumableID)
 	if s := d.Resumable.Get(1); s == nil || s.ID != (ResumableID{2}) {
 		t.Errorf("the other end's is forgotten: %+v", s)
 	}

@@ -76,7 +76,7 @@ func (m *Moves) Break(s *ResumableLink) Breaker {
 	case s.Busy:
 		return Nobody
 	}
-	s.Busy = true
+	_ = s.begin()
 	return AskPeer
 }
 

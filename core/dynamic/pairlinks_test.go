@@ -23,6 +23,7 @@ func TestTies(t *testing.T) {
 	}
 	want, made, lost, overdue := (*PairLinks[int]).Request, (*PairLinks[int]).Made, (*PairLinks[int]).LostTie, (*PairLinks[int]).Overdue
 	giveUp, fail, drop, use := (*PairLinks[int]).GiveUp, (*PairLinks[int]).Fail, (*PairLinks[int]).Drop, (*PairLinks[int]).UsedByPeer
+	ended := func(a, _ *PairLinks[int]) bool { a.planned(1); return true }
 	for name, c := range map[string]struct {
 		steps []step
 		a, b  PairState
@@ -44,7 +45,7 @@ func TestTies(t *testing.T) {
 			two(want, true), one(want, true), arrives(true, true, is(Accepted)), two(made, false), two(giveUp, false), two(fail, false), one(made, true),
 		}, Linked, Linked},
 		"again": {[]step{
-			one(want, true), arrives(true, true, is(Accepted)), one(made, true), one(drop, true), one(want, true), arrives(true, true, is(StillLinked)), two(drop, true), two(drop, false), arrives(true, true, is(Accepted)), one(use, true),
+			one(want, true), arrives(true, true, is(Accepted)), one(made, true), one(drop, true), ended, one(want, true), arrives(true, true, is(StillLinked)), two(drop, true), two(drop, false), arrives(true, true, is(Accepted)), one(use, true),
 		}, Linked, Linked},
 		"used before the last one is forgotten": {[]step{
 			one(want, true), one(made, true), one(use, false), one(drop, true), one(use, true),

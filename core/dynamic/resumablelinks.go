@@ -6,8 +6,8 @@ type Repair uint8
 // The actions.
 const (
 	NoRepair   Repair = iota // no action: a repair is in progress, or the link was given up
-	Redial                   // dial again, and call Repaired
-	TellPeer                 // ask the other end's node to make its proc dial, and call Repaired
+	Redial                   // dial again, and call Repaired and Next
+	TellPeer                 // ask the other end's node to make its proc dial, and call Repaired and Next
 	NoSuchLink               // the proc has no such link
 )
 
@@ -24,6 +24,10 @@ type ResumableLink struct {
 	Busy    bool // a Repair is in progress
 	GivenUp bool // the proc has given the link up
 	Resumes int  // number of further connections that the proc got
+
+	lost  int    // Resumes when the repair began that is in progress
+	again bool   // the proc has lost a further connection during it
+	epoch uint64 // of that connection
 }
 
 // Add enters a new link, which replaces the pair's last one. dialled reports whether this node
@@ -58,9 +62,9 @@ func (s *ResumableLinks[K]) Remove(x K, state *ResumableLink) {
 // Get returns a pair's link, or nil.
 func (s *ResumableLinks[K]) Get(x K) *ResumableLink { return s.of[x] }
 
-// Repair returns the action for a proc whose link has lost its connection, or, if over is set, that
-// has given the link up.
-func (s *ResumableLinks[K]) Repair(x K, id []byte, over bool) Repair {
+// Repair returns the action for a proc whose link has lost the connection of an epoch, or, if over is
+// set, that has given the link up.
+func (s *ResumableLinks[K]) Repair(x K, id []byte, epoch uint64, over bool) Repair {
 	state := s.of[x]
 	switch {
 	case state == nil || string(state.ID[:]) != string(id):
@@ -69,13 +73,30 @@ func (s *ResumableLinks[K]) Repair(x K, id []byte, over bool) Repair {
 		state.GivenUp = true
 		return NoRepair
 	case state.Busy:
+		if state.Resumes != state.lost { // the other end has dialled, so this is another loss
+			state.again, state.epoch = true, epoch
+		}
 		return NoRepair
 	}
-	state.Busy = true
-	if state.Dialled {
+	return state.begin()
+}
+
+// begin begins a repair.
+func (s *ResumableLink) begin() Repair {
+	s.Busy, s.again, s.lost = true, false, s.Resumes
+	if s.Dialled {
 		return Redial
 	}
 	return TellPeer
+}
+
+// Next returns the action, after Repaired or Moves.Asked, for a loss that Repair was called for
+// during the last repair and that this one was not for, and the epoch of the connection.
+func (s *ResumableLink) Next() (what Repair, epoch uint64) {
+	if !s.again || s.Busy || s.GivenUp {
+		return NoRepair, 0
+	}
+	return s.begin(), s.epoch
 }
 
 // Repaired records the end of what Repair wanted. made is true if the proc gets a connection, or the
@@ -85,7 +106,9 @@ func (s *ResumableLinks[K]) Repair(x K, id []byte, over bool) Repair {
 // says nothing: its proc waits until the link's limit.
 func (s *ResumableLink) Repaired(what Repair, made bool, v Verdict) (tell, over bool) {
 	s.Busy = false
-	return !made && (what == Redial || v != Accepted), v == Leaving
+	tell = !made && (what == Redial || v != Accepted)
+	s.again = s.again && !tell
+	return tell, v == Leaving
 }
 
 // CheckResume returns the verdict about a further connection that the other end's node has made for

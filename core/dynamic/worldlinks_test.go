@@ -25,14 +25,15 @@ func TestWorldLinks(t *testing.T) {
 	do := func(f func(*links)) func(*links) bool { return func(s *links) bool { f(s); return true } }
 	drop := func(x WorldPair) func(*links) bool { return do(func(s *links) { s.Drop(x) }) }
 	for name, steps := range map[string][]func(*links) bool{
-		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Pairs.Fail(low); s.SetNoLink(low) }), ask(low, true)},
+		"asked once, and again when it failed": {ask(low, true), ask(low, false), do(func(s *links) { s.Pairs.Stop(low); s.SetNoLink(low) }), ask(low, true)},
 		"it is there":                          {arrive(low, Accepted), give(low, "tcp"), ask(low, false), broke(low, false)},
 		"anew":                                 {arrive(low, Accepted), give(low, "tcp"), arrive(low, StillLinked), drop(low), arrive(low, Accepted), drop(low), ask(low, true)},
 		"the lower one's link is used":         {ask(low, true), ask(high, true), arrive(low, Accepted), arrive(high, TieLost)},
 		"broke, and nobody has asked":          {arrive(low, Accepted), broke(low, false), arrive(low, Accepted)},
 		"broke, and the proc has heard of none meanwhile": {arrive(low, Accepted), ask(low, false), do(func(s *links) { s.SetNoLink(low) }), broke(low, false)},
 		"broke, and it is asked for":                      {arrive(low, Accepted), ask(low, false), broke(low, true), ask(low, true)},
-		"broke after it was asked first":                  {ask(low, true), arrive(low, Accepted), broke(low, true)},
+		"broke after it was asked first":                  {ask(low, true), arrive(low, Accepted), broke(low, true), ask(low, false)},
+		"and its own plan has ended":                      {ask(low, true), arrive(low, Accepted), do(func(s *links) { s.Pairs.Stop(low) }), broke(low, true), ask(low, true)},
 		"given after it was dropped":                      {arrive(low, Accepted), drop(low), give(low, ""), ask(low, true)},
 		"who is no more":                                  {arrive(low, Accepted), give(low, "tcp"), ask(high, true), do(func(s *links) { s.ForgetProc(own) }), broke(low, false), broke(high, false), ask(low, true), ask(high, true)},
 		"another one is no more":                          {ask(low, true), do(func(s *links) { s.ForgetProc(low.Peer) }), ask(low, false)},
@@ -69,7 +70,7 @@ func TestWorldLinksResume(t *testing.T) {
 			t.Fatalf("%s: %v", what, v)
 		}
 		resumes(Accepted)
-		if r := s.Resumable.Repair(low, id[:], false); r != TellPeer {
+		if r := s.Resumable.Repair(low, id[:], 1, false); r != TellPeer {
 			t.Errorf("%s: the end that was dialled does %d", what, r)
 		}
 		end()

@@ -24,6 +24,7 @@ type HostOffer struct {
 	until    time.Time
 	procs    int  // in the offer
 	changed  bool // since it was last dialled
+	idle     bool // the host has an idle link, perhaps with an older offer
 	lost     bool
 	there    bool // the host has answered since the candidates were listed, and does not take links now
 	steps    []OfferStep
@@ -122,14 +123,14 @@ func (o *HostOffer) goOn(now time.Time, step dynamic.DialStep) {
 	case dynamic.Pause, dynamic.PauseAfterRound:
 		o.state, o.until = offerPausing, now.Add(step.Wait)
 	case dynamic.KeepLink:
-		o.state, o.lost = offerIdle, false
+		o.state, o.idle, o.lost = offerIdle, true, false
 		o.steps = append(o.steps, OfferStep{Action: OfferLinked})
 		if o.changed {
 			o.list()
 		}
 	default:
 		o.state, o.until = offerResting, now.Add(LostPause)
-		if !o.there && !o.lost {
+		if !o.idle && !o.there && !o.lost {
 			o.lost, o.steps = true, append(o.steps, OfferStep{Action: OfferLost})
 		}
 	}
@@ -144,7 +145,8 @@ func (o *HostOffer) Refused() {
 }
 
 // Changed records how many procs were spawned at the site. A host that has been told another number
-// gets a new link with a new offer.
+// gets a new link with a new offer. Until then, and if it cannot be dialled, it keeps the idle link
+// that it has.
 func (o *HostOffer) Changed(procs int) {
 	if procs == o.procs {
 		return
@@ -157,16 +159,24 @@ func (o *HostOffer) Changed(procs int) {
 
 // Taken records that a spawn has taken the idle link.
 func (o *HostOffer) Taken() {
-	if o.state == offerIdle {
+	if o.unlinked() {
 		o.list()
 	}
 }
 
 // Ended records that the idle link has ended.
 func (o *HostOffer) Ended(now time.Time) {
-	if o.state == offerIdle {
+	if o.unlinked() {
 		o.state, o.until = offerResting, now.Add(IdlePause)
 	}
+}
+
+// unlinked records that there is no idle link any more, and reports whether another one has to be
+// made, as none is being made.
+func (o *HostOffer) unlinked() (another bool) {
+	another = o.state == offerIdle || o.state == offerResting && o.idle
+	o.idle = false
+	return another
 }
 
 // Stop ends the offer: the host's part of the job is over, or the site leaves.

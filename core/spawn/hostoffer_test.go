@@ -90,6 +90,10 @@ func TestHostOffer(t *testing.T) {
 		{"the offer changes while it is dialled", "begin, ways 1, procs 2, linked, ways 1, linked", "list dial0 linked list dial0(2) linked"},
 		{"before it is dialled again", "begin, ways 1, failed, procs 2, 50ms, linked", "list dial0 dial0(2) linked"},
 		{"an older link is taken or ends meanwhile", "begin, ways 1, linked, procs 1, taken, ended, ways 1, taken, linked", "list dial0 linked list dial0(1) linked"},
+		{"the offer changes and cannot be made", "begin, ways 1, linked, procs 2, ways 0, 9999ms, 1ms, ways 1, linked", "list dial0 linked list list dial0(2) linked"},
+		{"then the older link ends", "begin, ways 1, linked, procs 2, ways 0, ended, 249ms, 1ms, ways 0", "list dial0 linked list list lost(0,false)"},
+		{"or is taken", "begin, ways 1, linked, procs 2, ways 0, taken, ways 1, linked", "list dial0 linked list list dial0(2) linked"},
+		{"or has ended before", "begin, ways 1, linked, procs 2, ended, ways 0", "list dial0 linked list lost(0,false)"},
 		{"its part of the job is over", "begin, ways 1, linked, stop, ended, taken, procs 3, 60000ms", "list dial0 linked"},
 	} {
 		r := &offerRun{o: NewHostOffer(time.Second), now: time.Unix(100, 0)}

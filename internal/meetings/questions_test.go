@@ -44,7 +44,7 @@ func dials(t *testing.T, n *node) (to []meetings.Step[proc, int], denied int) {
 
 // lost is the end of a search that has reached nobody.
 func lost(n *node, x meetings.Step[proc, int]) {
-	n.Links.Pairs.Fail(x.Pair)
+	n.Links.Pairs.Stop(x.Pair)
 	n.SearchEnded(x.Proc, x.Pair, x.Question, dynamic.DialStep{Action: dynamic.GiveUp}, errNobody)
 }
 
@@ -201,7 +201,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	}
 	asks(t, n, 1, 2)
 	first, _ = dials(t, n)
-	n.Links.Pairs.Fail(first[0].Pair)
+	n.Links.Pairs.Stop(first[0].Pair)
 	found(n, first[0])
 	if more, denied := dials(t, n); len(more) != 1 || denied != 0 {
 		t.Errorf("%v are dialled, %d denied", more, denied)

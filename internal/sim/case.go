@@ -23,6 +23,7 @@ type Case struct {
 	Key       bool   // sites prove themselves by a key
 	Direct    bool   // procs of our own sites open direct links
 	Boxes     bool   // direct links between procs of one host have fast boxes
+	Serves    bool   // the node of the first site of each job runs its server; only of jobs that survive
 	Questions int    // that each host asks others over channels
 	Boards    bool   // procs of an own host do collective operations in shared memory
 	OnDemand  bool   // all channels between own sites are made on demand
@@ -124,7 +125,7 @@ func (c *Case) checkWorlds() error {
 	if _, losses := c.Program.Recover(); losses {
 		return c.checkSurvival()
 	}
-	if len(c.Faults) > 0 || c.Questions > 0 || c.Silent > 0 || c.Resume != nil || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+	if len(c.Faults) > 0 || c.Questions > 0 || c.Serves || c.Silent > 0 || c.Resume != nil || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
 		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links, no firewall, no silent connections and no foreign sites", ErrCase)
 	}
 	return nil

@@ -128,6 +128,8 @@ func (g *generator) surroundings(c *Case) {
 			for i := range c.Sites {
 				c.Sites[i].Late = g.upTo(50 * time.Second)
 			}
+		} else if len(c.Faults) == 0 && g.OneIn(12) {
+			c.Faults = []job.Fault{g.fault(job.FailEarly)}
 		} else if len(c.Faults) == 0 && walled {
 			c.Firewall = g.firewall()
 		}
@@ -499,7 +501,7 @@ func (g *generator) drainedAgain() (all []job.Fault) {
 func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
 	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
 	switch {
-	case f.Kind == job.FailLate, f.Kind == job.NoMPI:
+	case f.Kind == job.FailLate, f.Kind == job.NoMPI, f.Kind == job.FailEarly:
 	case f.Kind == job.LoseHost && g.OneIn(4): // before the host has connected, or soon after
 		f.At = g.upTo(2 * time.Millisecond)
 	case g.OneIn(3):

@@ -179,7 +179,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	}
 	return job.Config{
 		Spares:  spares,
-		Survive: survive, Questions: c.Questions,
+		Survive: survive, Serves: c.Serves, Questions: c.Questions,
 		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand, Firewall: c.Firewall, Silent: c.Silent,
 		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
 		Program: func(e job.Env) error {

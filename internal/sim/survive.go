@@ -35,7 +35,7 @@ func (g *generator) survivors(c *Case) {
 	// Of a host that others give up, which lives, all would be lost that it takes for lost if it could
 	// not read what they have told it before, as with Linux it can.
 	c.Links.Channel.Reset = 0
-	c.Questions = g.Between(0, 4)
+	c.Questions, c.Serves = g.Between(0, 4), g.OneIn(2)
 	c.Links.Worlds = g.link(time.Millisecond)
 	if g.OneIn(3) {
 		c.Links.Worlds.Uneven = g.Between(2, 40)

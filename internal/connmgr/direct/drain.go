@@ -84,7 +84,7 @@ func (l leaving) broken() {
 // ask has the other end's node, which dials, break a link.
 func (l leaving) ask(d *Links) {
 	hello := dynamic.Hello{Src: l.x.Local, Dst: l.x.Peer, ResumableID: l.s.ID, Lost: true, Epoch: dynamic.OrderedEpoch}
-	c, _, _ := d.dialAgain(l.x, l.s, hello, func(made bool, _ dynamic.Verdict) { l.by = d.links.Moves.Asked(l.s, made) })
+	c, _, _ := d.dialAgain(l.p, l.x, l.s, hello, func(made bool, _ dynamic.Verdict) { l.by = d.links.Moves.Asked(l.s, made) })
 	if c != nil {
 		_ = c.Close()
 	}

@@ -88,7 +88,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 		DialPlan: dynamic.DirectLinkPlan(len(candidates), &d.links.Pairs, x, limit), Lock: &d.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
 			if step.Fresh {
-				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x) })
+				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x, hello.ResumableID) })
 				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
 				if limit > 0 {
 					hello.ResumableID = newSession()
@@ -111,7 +111,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 		if last.Action == dynamic.KeepLink {
 			l.Made(x, hello.ResumableID)
 		} else {
-			l.Abandon(x)
+			l.Abandon(x, hello.ResumableID)
 		}
 	})
 	switch {

@@ -52,21 +52,30 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch s := d.links.Resumable.Get(x); d.links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over) {
-	case dynamic.NoSuchLink:
+	what := d.links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Epoch, m.Resumable.Over)
+	switch {
+	case what == dynamic.NoSuchLink:
 		d.Log.Warn("a proc wants to resume a link that it does not have", "rank", x.Local, "peer", m.Peer)
-	case dynamic.NoRepair:
-		if m.Resumable.Over {
-			d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
-		}
+	case what == dynamic.NoRepair && m.Resumable.Over:
+		d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
+	default:
+		repair(d, p, x, what, m.Resumable.Epoch, m.Reason)
+	}
+}
+
+// repair begins what is to be done about a lost connection. The caller holds mu.
+func repair(d *Links, p *procs.Proc, x Pair, what dynamic.Repair, epoch uint64, reason string) {
+	s := d.links.Resumable.Get(x)
+	switch what {
 	case dynamic.TellPeer:
-		d.Tasks.Go(func() { d.complain(p, x, s, m.Resumable.Epoch) })
+		d.Tasks.Go(func() { d.complain(p, x, s, epoch) })
 	case dynamic.Redial:
 		moves := isMoving(d, x)
 		if !moves {
-			d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", m.Reason)
+			d.Log.Warn("a direct link is lost and dialled again", "from", x.Local, "to", x.Peer, "reason", reason)
 		}
 		d.Tasks.Go(func() { d.resume(p, x, s, moves) })
+	case dynamic.NoRepair, dynamic.NoSuchLink:
 	}
 }
 
@@ -79,7 +88,7 @@ func further(x Pair, s *dynamic.ResumableLink) wireup.Message {
 func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch uint64) {
 	hello := dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Lost: true, Epoch: epoch}
 	var tell, over bool
-	l, _, why := d.dialAgain(x, s, hello, func(made bool, v dynamic.Verdict) { tell, over = s.Repaired(dynamic.TellPeer, made, v) })
+	l, _, why := d.dialAgain(p, x, s, hello, func(made bool, v dynamic.Verdict) { tell, over = s.Repaired(dynamic.TellPeer, made, v) })
 	if l != nil {
 		_ = l.Close()
 		d.Log.Debug("a direct link is lost; told its other end", "rank", x.Local, "peer", x.Peer)
@@ -97,7 +106,7 @@ func (d *Links) complain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, epoch 
 func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bool) {
 	began := time.Now()
 	var tell, over bool
-	l, by, why := d.dialAgain(x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Resumes: true}, func(made bool, v dynamic.Verdict) {
+	l, by, why := d.dialAgain(p, x, s, dynamic.Hello{Src: x.Local, Dst: x.Peer, ResumableID: s.ID, Resumes: true}, func(made bool, v dynamic.Verdict) {
 		tell, over = s.Repaired(dynamic.Redial, made, v)
 	})
 	switch {
@@ -121,7 +130,7 @@ func (d *Links) resume(p *procs.Proc, x Pair, s *dynamic.ResumableLink, moves bo
 // dialAgain dials all candidates again and again, until the limit for that or until the peer's node
 // says that there is nothing to resume. ended gets the outcome and that node's verdict, under the
 // lock. Without a link, why says the reason.
-func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello, ended func(made bool, v dynamic.Verdict)) (l link.Link, by, why string) {
+func (d *Links) dialAgain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, hello dynamic.Hello, ended func(made bool, v dynamic.Verdict)) (l link.Link, by, why string) {
 	limit := routes.CurrentResumeLimit(d.Routes)
 	ctx, cancel := context.WithTimeout(d.Tasks, limit)
 	defer cancel()
@@ -142,6 +151,8 @@ func (d *Links) dialAgain(x Pair, s *dynamic.ResumableLink, hello dynamic.Hello,
 	d.mu.Lock()
 	ended(l != nil, last.Verdict)
 	delete(d.dialling, s)
+	next, epoch := s.Next()
+	repair(d, p, x, next, epoch, "it was lost again")
 	d.mu.Unlock()
 	switch {
 	case l != nil:

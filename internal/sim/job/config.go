@@ -25,6 +25,7 @@ type Config struct {
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
 	Survive  bool // the job continues without procs that are lost once all have begun
+	Serves   bool // the node of the first site, which is ours, runs the server; the job survives
 	DialFail float64
 
 	// Questions is how many questions each host asks others over channels. The observer must not

@@ -20,6 +20,9 @@ type dialling struct {
 	gone  func() bool                 // reports whether the dialling proc is gone; over is not called then
 	left  func()                      // called when the dialling proc is gone; may be nil
 	unmet int                         // dials that have failed by chance
+	ended func()                      // called when the plan has ended in any way
+
+	yields bool // it waits for the other end's link
 }
 
 var (
@@ -30,11 +33,25 @@ var (
 	errRefused      = errors.New("refused")
 )
 
+// isOnlyPlan checks that no other plan dials for the same pair of procs or hosts.
+func (s *dialling) isOnlyPlan(w *Simulation, pair any) {
+	if other := w.plans[pair]; other != nil && !other.yields {
+		disorder(w, "a second dial plan is begun for %v", pair)
+	}
+	w.plans[pair] = s
+	s.ended = func() {
+		if w.plans[pair] == s {
+			delete(w.plans, pair)
+		}
+	}
+}
+
 func (s *dialling) now() time.Time { return epoch.Add(s.k.Now()) }
 
 func (s *dialling) begin() { s.carryOut(s.Begin(s.now())) }
 
 func (s *dialling) carryOut(step dynamic.DialStep) {
+	s.yields = step.Action == dynamic.Pause && step.Wait == dynamic.YieldTime
 	switch step.Action {
 	case dynamic.DialCandidate:
 		s.dial(step, func(a dynamic.DialResult) {
@@ -48,15 +65,18 @@ func (s *dialling) carryOut(step dynamic.DialStep) {
 			s.unlessGone(func() { s.carryOut(s.Waited(s.now())) })
 		})
 	default:
+		s.ended()
 		s.over(step)
 	}
 }
 
 func (s *dialling) unlessGone(f func()) {
-	switch {
-	case !s.gone():
+	if !s.gone() {
 		f()
-	case s.left != nil:
+		return
+	}
+	s.ended()
+	if s.left != nil {
 		s.left()
 	}
 }

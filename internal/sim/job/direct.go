@@ -43,6 +43,7 @@ func dialDirect(w *Simulation, p *proc, x pair) {
 		limit = w.cfg.Resume.Limit
 	}
 	s := w.dialling(dynamic.DirectLinkPlan(len(d.endpoints), &linksOf(w, x).Pairs, x, limit), func() bool { return p.s.left })
+	s.isOnlyPlan(w, x)
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() { d.dialled(step, answer) })
 	}
@@ -51,7 +52,7 @@ func dialDirect(w *Simulation, p *proc, x pair) {
 }
 
 func (w *Simulation) dialling(s *dynamic.DialPlan, gone func() bool) *dialling {
-	return &dialling{DialPlan: s, k: w.k, gone: gone}
+	return &dialling{DialPlan: s, k: w.k, gone: gone, ended: func() {}}
 }
 
 func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)) {
@@ -100,7 +101,7 @@ func (d *linking) reached(other *proc, step dynamic.DialStep, answer func(dynami
 func (d *linking) connect(other *proc, step dynamic.DialStep, answer func(dynamic.DialResult)) {
 	w, p, x := d.w, d.p, d.x
 	if w.cfg.Resume != nil && step.Fresh {
-		linksOf(w, x).Abandon(x)
+		linksOf(w, x).Abandon(x, d.session())
 		d.r = w.newResumed(d.spec, p.endpoint(), other.endpoint(), [2]resumedEnd{{alive: p.dials, gone: p.task.Ended}, {alive: other.dials, gone: other.task.Ended}})
 		d.r.plugin = !w.drains.elsewhere || !p.s.drained && !other.s.drained
 		d.r.tell()
@@ -209,7 +210,7 @@ func (d *linking) over(last dynamic.DialStep) {
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: "it could not be dialled"}, nil)
 	case dynamic.DialCandidate, dynamic.Pause, dynamic.PauseAfterRound, dynamic.Abandon: // the last step is none of these, or needs no action
 	}
-	linksOf(w, x).Abandon(x)
+	linksOf(w, x).Abandon(x, d.session())
 }
 
 // session returns the session of the link that is being made; zero: it is not resumable.
@@ -226,13 +227,39 @@ func (x *resumed) further() *wireup.Resumable {
 
 func (w *Simulation) reopen(p *proc, m wireup.Message) {
 	x, links := pair{p.rank, m.Peer}, &p.s.direct
-	state, what := links.Resumable.Get(x), links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Over)
+	if s := links.Resumable.Get(x); s != nil && w.repairs[s] != nil {
+		w.repairs[s].again = !m.Resumable.Over && s.Resumes != w.repairs[s].resumes
+	}
+	repair(w, p, x, links.Resumable.Repair(x, m.Resumable.Session, m.Resumable.Epoch, m.Resumable.Over), m.Resumable.Epoch)
+}
+
+// repairing is a repair of a link that is in progress.
+type repairing struct {
+	resumes int  // how often the link had been resumed when it began
+	again   bool // the proc has lost a further connection since
+}
+
+// repair does what is to be done about a lost connection.
+func repair(w *Simulation, p *proc, x pair, what dynamic.Repair, epoch uint64) {
+	if what == dynamic.NoRepair || what == dynamic.NoSuchLink {
+		return
+	}
+	state := p.s.direct.Resumable.Get(x)
+	its := &repairing{resumes: state.Resumes}
+	w.repairs[state] = its
 	done := func(made bool, v dynamic.Verdict, reason string) {
-		if tell, over := state.Repaired(what, made, v); tell {
+		delete(w.repairs, state)
+		tell, over := state.Repaired(what, made, v)
+		if tell {
 			p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Reason: reason, Resumable: &wireup.Resumable{
-				Session: m.Resumable.Session, Again: true, Over: over,
+				Session: state.ID[:], Again: true, Over: over,
 			}}, nil)
 		}
+		next, epoch := state.Next()
+		if its.again && !tell && next == dynamic.NoRepair {
+			disorder(w, "the link of ranks %d and %d was lost again during a repair, which is forgotten", x.local, x.peer)
+		}
+		repair(w, p, x, next, epoch)
 	}
 	switch what {
 	case dynamic.Redial:
@@ -245,10 +272,15 @@ func (w *Simulation) reopen(p *proc, m wireup.Message) {
 		}, done)
 	case dynamic.TellPeer:
 		w.k.After(w.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
-			v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: m.Resumable.Epoch}, true)
-			done(v == dynamic.Accepted, v, "the other end has no such link")
+			v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: epoch}, true)
+			answered := func() { done(v == dynamic.Accepted, v, "the other end has no such link") }
+			if w.k.Chance(0.5) { // the way back is slow, and the other end dials meanwhile
+				w.k.After(w.k.Between(0, 20*time.Second), answered)
+				return
+			}
+			answered()
 		})
-	case dynamic.NoRepair, dynamic.NoSuchLink:
+	default:
 	}
 }
 

@@ -128,6 +128,8 @@ func breakLink(w *Simulation, s *site, x pair, state *dynamic.ResumableLink) {
 			if s.direct.Moves.Asked(state, heard) == dynamic.BreakHere {
 				broken()
 			}
+			next, epoch := state.Next()
+			repair(w, p, x, next, epoch)
 		})
 	case dynamic.Nobody:
 	}

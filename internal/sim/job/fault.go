@@ -29,10 +29,11 @@ const (
 	DrainPlugin   FaultKind = "drain-plugin"   // Target is a client rank; without a remainder by 4, there is no other transport
 	UndrainPlugin FaultKind = "undrain-plugin" // Target is as for DrainPlugin: its plugin is used again
 	NoMPI         FaultKind = "no-mpi"         // Target is as for LoseHost: its procs end well without a call of Init, from the start
+	FailEarly     FaultKind = "fail-early"     // Target picks one of the own sites of one machine: it fails before it joins the job
 )
 
 // Kinds lists all kinds of fault.
-var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, UndrainPlugin, NoMPI}
+var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, UndrainPlugin, NoMPI, FailEarly}
 
 // Deadly reports whether a fault of this kind may end the job.
 func (k FaultKind) Deadly() bool {
@@ -92,13 +93,17 @@ func ParseFault(s string) (Fault, error) {
 
 // Plan schedules a fault. It must be called before Run.
 func (w *Simulation) Plan(f Fault) {
-	if f.Kind == NoMPI {
+	switch f.Kind {
+	case NoMPI:
 		idle(w, f)
 		return
-	}
-	if f.Kind == FailLate {
+	case FailEarly:
+		failsEarly(w, f)
+		return
+	case FailLate:
 		w.failLate[f.Target%len(w.procs)] = &f
 		return
+	default:
 	}
 	if f.Event > 0 {
 		w.k.AtEvent(f.Event, func() { w.commit(f) })
@@ -127,6 +132,7 @@ type FaultHit struct {
 	waits bool
 	lost  *host
 	idle  *host
+	early bool // a site has not joined
 }
 
 func (w *Simulation) commit(f Fault) {
@@ -139,7 +145,7 @@ func (w *Simulation) commit(f Fault) {
 			w.hit(f, fmt.Sprintf("rank %d", p.rank), !p.s.left && !p.said && !survives(w))
 			p.crash()
 		}
-	case FailLate, NoMPI: // handled by Plan
+	case FailLate, NoMPI, FailEarly: // handled by Plan
 	case CrashNode:
 		if s := w.sites[f.Target%len(w.sites)]; !s.done {
 			w.hit(f, fmt.Sprintf("the node of site %d", s.rank), !survives(w))
@@ -229,7 +235,7 @@ func (w *Simulation) harm(f Fault) {
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, UndrainPlugin, LoseHost, NoMPI: // these do not concern links
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, UndrainPlugin, LoseHost, NoMPI, FailEarly: // these do not concern links
 	}
 }
 

@@ -447,6 +447,9 @@ func (s *site) loseHead() {
 		s.end.Fail(s.w.time(), ending.NodeFailed(errors.New("its head has crashed")))
 	}
 	s.dead, s.left, s.spared = true, true, survives(s.w)
+	if serves(s) {
+		s.w.server.crash()
+	}
 	s.hosts[0].down((*host).crash)
 }
 

@@ -51,7 +51,7 @@ func (w *Simulation) judge() error {
 	if err := errors.Join(w.afterwards(), outlived(w)); err != nil || w.broke == nil {
 		return err
 	}
-	if err := errors.Join(w.blamed(), namesLost(w), idleBlamed(w)); err != nil {
+	if err := errors.Join(w.blamed(), namesLost(w), idleBlamed(w), declined(w)); err != nil {
 		return err
 	}
 	if w.ended == nil {

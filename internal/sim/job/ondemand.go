@@ -19,6 +19,7 @@ func (h *host) want(peer wire.HostRank) {
 	}
 	var e *kernel.End
 	s := w.dialling(m, func() bool { return done || h.ends() })
+	s.isOnlyPlan(w, [2]wire.HostRank{h.rank, peer})
 	s.dial = func(step dynamic.DialStep, answered func(dynamic.DialResult)) {
 		answer := func(a dynamic.DialResult) {
 			if a.Verdict == dynamic.NotAllowed {

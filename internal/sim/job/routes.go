@@ -64,16 +64,7 @@ func cardIn(job *startup.Job, s *site) *dynamic.BusinessCard {
 	if s.cfg.Data != "" {
 		c.Features = append(c.Features, s.cfg.Data+"-to-all")
 	}
-	// MAXLINEAR also selects these: with 0 or 1 the job uses trees, with 2 or 3 its sites are near
-	// each other.
-	choice, rtt := route.CollectivesAuto, time.Duration(0)
-	switch s.cfg.Params.MaxLinear {
-	case 0, 1:
-		choice = route.CollectivesTree
-	case 2, 3:
-		rtt = 30 * time.Microsecond
-	}
-	c.Features = append(c.Features, route.CollectivesFeatures(choice, rtt, 0)...)
+	c.Features = append(c.Features, route.CollectivesFeatures(collectivesOf(s))...)
 	return c
 }
 
@@ -138,4 +129,59 @@ func (x sitePair) data() string {
 		return route.Representation(cardOf(x.own), cardOf(x.peer), x.own.rank, x.peer.rank)
 	}
 	return datatype.External32.String()
+}
+
+// collectivesOf returns how a site is set to exchange messages in collective operations, the round trip
+// that it has measured and the rate in bytes per second. MAXLINEAR, which all sites of a job have
+// alike, also selects these.
+func collectivesOf(s *site) (choice route.CollectivesChoice, rtt time.Duration, rate int64) {
+	last := int(s.rank) == len(s.w.cfg.Sites)-1
+	switch linear := s.cfg.Params.MaxLinear; {
+	case linear == 0, linear == 1 && last:
+		return route.CollectivesTree, 0, 0
+	case linear == 5 && last:
+		return route.CollectivesDirect, 0, 0
+	case linear == 2, linear == 3: // sites near each other
+		return "", tripAt(int(s.rank)), 1e11 >> s.rank
+	}
+	return route.CollectivesAuto, 0, 0
+}
+
+func tripAt(rank int) time.Duration {
+	return []time.Duration{20, 50, 30, 10}[rank%4] * time.Microsecond
+}
+
+// wantCollectives returns by the case alone up to how many sites exchange messages all at once, and
+// from how many bytes on a vector is exchanged part by part.
+func wantCollectives(w *Simulation) (direct, long int) {
+	n, trip := len(w.cfg.Sites), time.Duration(0)
+	for i, s := range w.cfg.Sites {
+		if s.Foreign != nil {
+			return 0, 0
+		}
+		trip = max(trip, tripAt(i))
+	}
+	long = 1 << 20
+	switch w.cfg.Sites[0].Params.MaxLinear {
+	case 0, 1:
+		return 0, long
+	case 5:
+		return wire.MaxClients, long
+	case 2, 3:
+		if n > 2 {
+			least := int64(1e11) >> (n - 1) / 1000 * 1000
+			long = int(max(64<<10, trip.Nanoseconds()*least/1e9*int64(n)/int64(2*(n-1)*(n-2))))
+		}
+		return int(trip / (10 * time.Microsecond)), long
+	}
+	return 16, long
+}
+
+// mustPlan checks how a site exchanges messages in collective operations.
+func mustPlan(s *site, how *route.Collectives) {
+	direct, long := wantCollectives(s.w)
+	if off := how.DirectLong - long; how.Direct != direct || off < -4 || off > 4 { // it is rounded in another way
+		disorder(s.w, "site %d exchanges messages of up to %d sites at once, and vectors part by part from %d bytes on, instead of %d and %d",
+			s.rank, how.Direct, how.DirectLong, direct, long)
+	}
 }

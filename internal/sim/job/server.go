@@ -137,6 +137,9 @@ func (s *server) act() {
 		for _, id := range slices.Sorted(maps.Keys(s.conns)) {
 			s.conns[id].finish()
 		}
+		if err != nil {
+			ownServerEnded(s.w, err)
+		}
 		s.gone()
 		return
 	}

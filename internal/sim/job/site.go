@@ -60,9 +60,10 @@ type site struct {
 	outcome ending.Outcome
 	err     error
 
-	severed  bool // the connection to the server was cut: the site continues once its job runs
-	finished bool // the site has finished in order
-	heard    bool // it has received something from the server
+	early    *Fault // it fails before it joins the job; nil: it does not
+	severed  bool   // the connection to the server was cut: the site continues once its job runs
+	finished bool   // the site has finished in order
+	heard    bool   // it has received something from the server
 	watch    ending.ServerWatch
 	without  bool // the site continues without the server, which has reported the lost sites
 	untold   bool // the server then closed in order without a reason
@@ -171,17 +172,26 @@ func address(c wire.ClientRank, h int) wire.HostID {
 }
 
 func (s *site) connect() {
-	if s.dead || s.left {
+	switch {
+	case s.dead || s.left:
+		return
+	case s.early != nil:
+		declines(s)
 		return
 	}
-	spec := s.w.cfg.Links.Server
-	spec.Name = fmt.Sprintf("client %d to server", s.rank)
-	l := s.w.link(spec, Endpoint{AtClient, int(s.rank)}, Endpoint{AtServer, 0})
-	s.conn = newConn(l.Ends[0], s.w.buf, s.hear, s.serverGone)
-	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { s.w.server.connect(l.Ends[1], clientPeer(int(s.rank))) })
+	dialServer(s, s.hear, s.serverGone)
 	s.client.Start(s.w.time())
 	s.timer = s.w.k.After(0, s.tick)
 	s.say()
+}
+
+// dialServer connects the site with the server. hear and gone are as for newConn.
+func dialServer(s *site, hear func([]byte), gone func(error)) {
+	spec := s.w.cfg.Links.Server
+	spec.Name = fmt.Sprintf("client %d to server", s.rank)
+	l := s.w.link(spec, Endpoint{AtClient, int(s.rank)}, Endpoint{AtServer, 0})
+	s.conn = newConn(l.Ends[0], s.w.buf, hear, gone)
+	s.w.k.After(s.w.k.Between(0, spec.Delay), func() { s.w.server.connect(l.Ends[1], clientPeer(int(s.rank))) })
 }
 
 func (s *site) say() {
@@ -273,16 +283,18 @@ func watchServer(s *site, event func(now time.Time)) {
 }
 
 func tieOf(s *site) ending.ServerTie {
-	return ending.ServerTie{InJob: tied(s), Survives: s.w.cfg.Survive, NoChannels: s.w.cfg.OnDemand, FailuresReported: startup.AllListFailVersion(s.job)}
+	return ending.ServerTie{InJob: tied(s) || s.w.cfg.Serves, Survives: s.w.cfg.Survive, NoChannels: s.w.cfg.OnDemand, FailuresReported: startup.AllListFailVersion(s.job)}
 }
 
 // tied reports whether the end of the server ends the site: it runs another MPI or an older
 // release, or its job was spawned.
 func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.NoOnDemand || s.w.spawned != nil }
 
+func nameOfClient(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }
+
 func (s *site) judge(err error) {
 	if err != nil {
-		s.fail(ending.ServerFailure(err, s.job != nil, func(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }))
+		s.fail(ending.ServerFailure(err, s.job != nil, nameOfClient))
 		return
 	}
 	if job, ok := s.client.Job(); ok && s.job == nil {
@@ -376,6 +388,7 @@ func (s *site) jobOf(r wire.WorldRank) *wireup.Job {
 		cards = append(cards, cardOf(other))
 	}
 	how := route.PlanCollectives(cards, func(i int) string { return fmt.Sprint("client ", i) })
+	mustPlan(s, &how)
 	x.Direct, x.DirectLong = int32(how.Direct), int64(how.DirectLong)
 	if s.w.cfg.Worlds != nil && j.AllOwn {
 		x.World, x.Card = s.w.describe(), string(worldCard(s.hosts[j.Procs.At(r).Host-j.Clients[s.rank].FirstHost]))

@@ -1,12 +1,15 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/ending"
+	"github.com/openimpi/impi/core/startup"
 )
 
 func (s *site) finish() {
@@ -216,6 +219,9 @@ func (s *site) crash() {
 	if s.machines != nil {
 		s.machines.crash()
 	}
+	if serves(s) {
+		s.w.server.crash()
+	}
 	for _, h := range s.hosts {
 		h.cut()
 		s.w.crashed(Endpoint{AtAgent, int(h.rank)})
@@ -231,4 +237,63 @@ func (s *site) crash() {
 	}
 	s.parentsFailed()
 	s.gone()
+}
+
+// declineTime is how long a site that does not join tries to tell the server.
+const declineTime = 2 * time.Second
+
+var errNoPlugin = errors.New("the plugin of transport sim cannot be started")
+
+// failsEarly has a site of ours fail before it joins the job, one that has one machine.
+func failsEarly(w *Simulation, f Fault) {
+	var all []*site
+	for _, s := range w.sites {
+		if s.cfg.Foreign == nil && s.machines == nil {
+			all = append(all, s)
+		}
+	}
+	if len(all) > 0 {
+		all[f.Target%len(all)].early = &f
+	}
+}
+
+// declines ends the site before it joins, and tells the server so if the node does.
+func declines(s *site) {
+	f := ending.Misconfigured(fmt.Errorf("site %d: %w", s.rank, errNoPlugin))
+	s.w.hit(*s.early, fmt.Sprintf("site %d", s.rank), true)
+	s.w.hits[len(s.w.hits)-1].early = true
+	s.end.Close()
+	s.left, s.done = true, true
+	s.over(f)
+	s.gone()
+	if !f.Declines(ending.FailedSite{Head: true, Spawned: s.w.spawned != nil}) {
+		return
+	}
+	client, err := startup.NewClient(startup.ClientConfig{Rank: s.rank, Auth: s.w.cfg.Auth, Limit: declineTime, Decline: f})
+	if err != nil {
+		s.w.wrong = err
+		return
+	}
+	s.client = client
+	dialServer(s, func(b []byte) {
+		over := client.Receive(b, s.w.time()) != nil // the error is f itself
+		s.say()
+		if over {
+			s.conn.finish()
+		}
+	}, func(error) {})
+	client.Start(s.w.time())
+	s.say()
+}
+
+// declined checks that a job which a site does not join ends soon, and by the reason of that site,
+// if nothing else went wrong.
+func declined(w *Simulation) error {
+	if len(w.hits) != 1 || !w.hits[0].early || w.stalled {
+		return nil
+	}
+	if w.server.err == nil || !strings.Contains(w.server.err.Error(), errNoPlugin.Error()) {
+		return fmt.Errorf("%w: %s does not join, and the server ended with: %w", ErrWrongCause, w.hits[0].What, w.server.err)
+	}
+	return nil
 }

@@ -71,7 +71,10 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	}
 	if r == nil && !p.local() && p.at.job != nil {
 		from := homeOf(p.of.parents).hosts[p.of.Spawner.h.machine()]
-		if v := spawn.Judge(p.at.job, from.rank, func(wire.WorldRank) bool { return true }); v != dynamic.Accepted {
+		if v := p.judge(from, Encrypted); v != dynamic.NotAllowed {
+			disorder(p.at.w, "site %d is asked for a part by a transport that its route does not have, and says %v", p.at.rank, v)
+		}
+		if v := p.judge(from, Plain); v != dynamic.Accepted {
 			r = spawn.Refuse(-1, "site %d does not take requests of host %d: %v", p.at.rank, from.rank, v)
 		}
 	}
@@ -91,6 +94,18 @@ func (p *part) reserve(answer func(spawn.Reply)) {
 	}
 	d.withSlots(func(now time.Time) {
 		d.slots.Reserve(now, p, wish)
+	})
+}
+
+// judge returns what the site of the part answers a host that asks by a transport. Sites of jobs that
+// meet have a route of Plain alone.
+func (p *part) judge(from *host, transport string) dynamic.Verdict {
+	return spawn.Judge(p.at.job, from.rank, func(first wire.WorldRank) bool {
+		i := slices.IndexFunc(from.s.procs, func(x *proc) bool { return x.h == from })
+		if from.s.procs[i].rank != first {
+			disorder(p.at.w, "host %d asks for a part, and the route of rank %d counts", from.rank, first)
+		}
+		return transport == Plain
 	})
 }
 

@@ -14,8 +14,13 @@ import (
 
 var errSurvive = errors.New("a job that survives its procs has own sites, all channels from the start and no boards")
 
+var errServes = errors.New("only a job that survives its procs has its server in a node")
+
 func (c *Config) maySurvive() error {
 	if !c.Survive {
+		if c.Serves {
+			return errServes
+		}
 		return nil
 	}
 	for i, s := range c.Sites {
@@ -27,6 +32,23 @@ func (c *Config) maySurvive() error {
 		return errSurvive
 	}
 	return nil
+}
+
+// serves reports whether the site's node runs the job's server.
+func serves(s *site) bool { return s.w.cfg.Serves && s.rank == 0 }
+
+// ownServerEnded is the end of the server by err, as seen by the node that it runs in, which also
+// waits for it when its site has finished.
+func ownServerEnded(w *Simulation, err error) {
+	s := w.sites[0]
+	f := ending.ServerFailure(err, s.job != nil, nameOfClient)
+	switch {
+	case !serves(s) || ending.OutlivesOwnServer(survives(w), f):
+	case s.finished:
+		s.finished, s.err = false, fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
+	default:
+		s.fail(f)
+	}
 }
 
 func survives(w *Simulation) bool { return w.cfg.Survive && w.ready() }

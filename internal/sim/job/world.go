@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/mpi"
 	"github.com/openimpi/impi/core/resume"
 	"github.com/openimpi/impi/core/startup"
@@ -50,6 +51,8 @@ type Simulation struct {
 	stalls      time.Duration     // total time that links were stalled
 	drains      drains            // of plugins
 	danced      time.Duration     // when the first host has begun its channels
+	repairs     map[*dynamic.ResumableLink]*repairing
+	plans       map[any]*dialling // of pairs of procs or hosts, those that have not ended
 	firewalled  bool              // a host was dialled that a firewall kept from answering for too long
 	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
@@ -63,7 +66,7 @@ func New(k *kernel.Kernel, cfg Config) (*Simulation, error) {
 	w := &Simulation{
 		k: k, cfg: cfg, hosts: make(map[wire.HostRank]*host), procs: make([]*proc, cfg.Procs()),
 		pluginsBack: make([]time.Duration, len(cfg.Sites)),
-		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), sessions: make(map[resume.ResumableID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
+		buf:         make([]byte, 16<<10), met: make(map[FaultKind]int), plans: make(map[any]*dialling), repairs: make(map[*dynamic.ResumableLink]*repairing), sessions: make(map[resume.ResumableID]*resumed), failLate: make(map[int]*Fault), channels: make(map[*kernel.Link]*resumed), proofs: make(map[*kernel.Link]*proving),
 	}
 	if cfg.Worlds != nil {
 		cfg.Worlds.join(w)

@@ -17,6 +17,7 @@ const worldCandidates = 2
 func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID) {
 	var l *kernel.Link
 	s := p.s.w.dialling(dynamic.WorldLinkPlan(worldCandidates, &p.h.meets.Links.Pairs, x), func() bool { return !p.there() })
+	s.isOnlyPlan(p.s.w, x)
 	s.dial = func(_ dynamic.DialStep, answered func(dynamic.DialResult)) {
 		a.Counts.Dials++
 		a.with(p.h, func(n *meetingNode) { n.Dialling(question) })
@@ -27,6 +28,7 @@ func (a *Worlds) dial(p *proc, x dynamic.WorldPair, question meetings.QuestionID
 		a.k.After(a.k.Between(10*time.Microsecond, 2*time.Millisecond), func() {
 			switch {
 			case !p.there():
+				s.ended()
 				s.left()
 			case p.h.meets.Links.Pairs.State(x) != dynamic.Dialling: // the other end's link has arrived; a dial never takes longer than that
 				answer(unheard(0))
