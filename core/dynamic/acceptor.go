@@ -17,6 +17,7 @@ type Acceptor struct {
 	nonce      Nonce
 	hello      Hello
 	named      bool   // hello has a session
+	worldless  bool   // hello is of another world, and says of none
 	transcript []byte // all bytes sent by both ends, covered by the next MAC
 	out        []byte
 	in         inbox
@@ -124,6 +125,7 @@ func (a *Acceptor) readHello(k kind, b []byte) {
 	b = b[8:]
 	if k.hasWorld() {
 		b = b[copy(a.hello.World[:], b):]
+		a.worldless = a.hello.World == WorldID{}
 	}
 	if len(b) > 0 {
 		a.named = true
@@ -152,6 +154,8 @@ func (a *Acceptor) takeProof(m []byte) {
 	h := &a.hello
 	switch {
 	case h.Connect:
+	case a.worldless:
+		a.refuse(WrongJob, a.fault(ErrGreeting)) // it would be one inside this job
 	case h.Src < 0 || h.Dst < 0 || h.Src == h.Dst && h.World == WorldID{} && !h.Spare:
 		a.refuse(UnknownRank, a.fault(ErrGreeting))
 	case a.named && a.hello.ResumableID == ResumableID{}:

@@ -491,6 +491,7 @@ func TestGreetingPurposes(t *testing.T) {
 		{job.Meeting(), Hello{Src: 1, Dst: 2, Probe: true}, WrongJob},
 		{job.Meeting(), Hello{Connect: true}, ClosedPort},
 		{job.Meeting(), Hello{Src: -1, Dst: 2, World: WorldID{9}}, UnknownRank},
+		{job.Meeting(), Hello{Src: 2, Dst: 2, World: WorldID{9}, ResumableID: ResumableID{1}, Lost: true}, Accepted},
 		{channel, hosts, Accepted},
 		{channel, Hello{Src: 1, Dst: 2}, WrongJob},
 		{channel, Hello{Src: 1, Dst: 2, ResumableID: ResumableID{1}, Resumes: true}, WrongJob},
@@ -560,6 +561,30 @@ func TestGreetingFailed(t *testing.T) {
 		}
 		if got := d.Failed(want.Err, false); got != want {
 			t.Errorf("a refusal, proven %v: %+v", proven, got)
+		}
+	}
+}
+
+// TestGreetingOfNoWorld: who proves the secret of those that meet, and names no world, gets no link
+// between procs of this job.
+func TestGreetingOfNoWorld(t *testing.T) {
+	world, none := WorldID{9, 8, 7}, WorldID{}
+	for _, hello := range []Hello{
+		{Src: 1, Dst: 2, World: world},
+		{Src: 1, Dst: 2, World: world, ResumableID: ResumableID{1}},
+		{Src: 1, Dst: 2, World: world, ResumableID: ResumableID{1}, Resumes: true},
+		{Src: 1, Dst: 2, World: world, ResumableID: ResumableID{1}, Lost: true, Epoch: 1},
+	} {
+		meeting := testToken.Meeting()
+		d, a := NewDialler(meeting, nonceD, hello), NewAcceptor(keysOf(testToken, otherToken, meeting, Token{}), nonceA)
+		d.out, d.transcript = bytes.Replace(d.out, world[:], none[:], 1), bytes.Replace(d.transcript, world[:], none[:], 1)
+		for range 2 {
+			a.Input(d.Output())
+			d.Input(a.Output())
+		}
+		var refused *RefusedError
+		if h, ok := a.Peer(); ok || !errors.As(d.err, &refused) || refused.Verdict != WrongJob {
+			t.Errorf("%v arrived as %v (%t): %v", &hello, &h, ok, d.err)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (m *Moves) Break(s *ResumableLink) Breaker {
 	case s.Busy:
 		return Nobody
 	}
-	_ = s.begin()
+	_ = s.begin(OrderedEpoch)
 	return AskPeer
 }
 

@@ -25,9 +25,10 @@ type ResumableLink struct {
 	GivenUp bool // the proc has given the link up
 	Resumes int  // number of further connections that the proc got
 
-	lost  int    // Resumes when the repair began that is in progress
-	again bool   // the proc has lost a further connection during it
-	epoch uint64 // of that connection
+	lost    int    // Resumes when the repair began that is in progress
+	repairs uint64 // epoch of the connection whose loss it is for
+	again   bool   // the proc has lost a further connection during it
+	epoch   uint64 // of that connection, or of the one before if its greeting did not come
 }
 
 // Add enters a new link, which replaces the pair's last one. dialled reports whether this node
@@ -73,17 +74,19 @@ func (s *ResumableLinks[K]) Repair(x K, id []byte, epoch uint64, over bool) Repa
 		state.GivenUp = true
 		return NoRepair
 	case state.Busy:
-		if state.Resumes != state.lost { // the other end has dialled, so this is another loss
+		// The other end has dialled, so this is another loss: since the repair began, or before, if
+		// the first loss was reported late.
+		if state.Resumes != state.lost || epoch > state.repairs {
 			state.again, state.epoch = true, epoch
 		}
 		return NoRepair
 	}
-	return state.begin()
+	return state.begin(epoch)
 }
 
-// begin begins a repair.
-func (s *ResumableLink) begin() Repair {
-	s.Busy, s.again, s.lost = true, false, s.Resumes
+// begin begins a repair of the loss of the connection of an epoch.
+func (s *ResumableLink) begin(epoch uint64) Repair {
+	s.Busy, s.again, s.lost, s.repairs = true, false, s.Resumes, epoch
 	if s.Dialled {
 		return Redial
 	}
@@ -96,7 +99,7 @@ func (s *ResumableLink) Next() (what Repair, epoch uint64) {
 	if !s.again || s.Busy || s.GivenUp {
 		return NoRepair, 0
 	}
-	return s.begin(), s.epoch
+	return s.begin(s.epoch), s.epoch
 }
 
 // Repaired records the end of what Repair wanted. made is true if the proc gets a connection, or the

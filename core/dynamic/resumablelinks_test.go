@@ -53,7 +53,8 @@ func TestLostAgainDuringARepair(t *testing.T) {
 		next   Repair
 	}{
 		"it is lost again":                {func(s *ResumableLinks[int], l *ResumableLink) { l.Resumes++; s.Repair(1, l.ID[:], 9, false) }, Accepted, TellPeer},
-		"the same loss is reported twice": {func(s *ResumableLinks[int], l *ResumableLink) { s.Repair(1, l.ID[:], 9, false) }, Accepted, NoRepair},
+		"the same loss is reported twice": {func(s *ResumableLinks[int], l *ResumableLink) { s.Repair(1, l.ID[:], 8, false) }, Accepted, NoRepair},
+		"the first was reported late":     {func(s *ResumableLinks[int], l *ResumableLink) { s.Repair(1, l.ID[:], 9, false) }, Accepted, TellPeer},
 		"it is resumed":                   {func(_ *ResumableLinks[int], l *ResumableLink) { l.Resumes++ }, Accepted, NoRepair},
 		"and given up": {func(s *ResumableLinks[int], l *ResumableLink) {
 			l.Resumes++

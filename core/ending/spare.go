@@ -35,6 +35,10 @@ func (s *Spare) ServerLost(why string) {
 	s.decide()
 }
 
+// WithoutServer reports whether the server is lost, so that the site has to reach hosts to learn how the
+// job ends.
+func (s *Spare) WithoutServer() bool { return s.lost != "" }
+
 // HostOver records a host's report that its part of the job is over. failure is empty for success.
 func (s *Spare) HostOver(h wire.HostRank, failure string) {
 	if s.forget(h) {

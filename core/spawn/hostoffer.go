@@ -100,7 +100,8 @@ func (o *HostOffer) Candidates(now time.Time, n int) {
 }
 
 // Drained records, instead of Candidates, that the host could be dialled only by transports that are
-// drained. That is not for long and no fault of the host, which is not lost by it.
+// drained. That is not for long and no fault of the host, which is not lost by it. A site that has lost
+// the job's server has to dial by these all the same, as nobody else tells it that the job is over.
 func (o *HostOffer) Drained(now time.Time) {
 	if o.state == offerListing {
 		o.state, o.until = offerResting, now.Add(LostPause)

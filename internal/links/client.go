@@ -81,7 +81,8 @@ func callFault(err error) error {
 	case codes.DeadlineExceeded:
 		return ErrSilent
 	case codes.Unavailable:
-		if strings.Contains(s.Message(), "timeout") { // of gRPC's pings, or of its greeting
+		// gRPC's pings, or its greeting, have had no answer. The text may have the path of a socket.
+		if strings.Contains(s.Message(), "keepalive ping failed") || strings.Contains(s.Message(), ": i/o timeout") {
 			return ErrSilent
 		}
 		return ErrGone

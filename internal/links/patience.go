@@ -20,6 +20,9 @@ const (
 	longLimit  = 15 * time.Second // then gRPC takes the connection for lost
 )
 
+// MaxDeadline is how long a node takes for an answer at most: there is nothing to wait for after it.
+const MaxDeadline = 30 * time.Second
+
 // patience decides how long nodes may take, from one survey to the next.
 type patience struct {
 	fixed   bool     // -deadline says it
@@ -55,15 +58,16 @@ func (p *patience) survey(first time.Duration, ask func(time.Duration) []string,
 func (c *Selection) Survey(ctx context.Context, r Request, note io.Writer) (found []FoundNode, limit time.Duration) {
 	dirs := host.RunDirs(c.RunDir, c.UID)
 	ask := func(within time.Duration) (silent []string) {
-		found = Survey(ctx, dirs, within, r)
-		for i := range found {
-			if f := &found[i]; IsCalled(c.Job, f.About.Job, f.About.ID) && f.maySoonAnswer(time.Now()) {
-				silent = append(silent, f.String())
-			}
+		if ctx.Err() == nil {
+			found = Survey(ctx, dirs, within, r)
 		}
-		return silent
+		return c.awaited(found, time.Now())
 	}
 	limit = c.patience.survey(c.Deadline, ask, func(silent []string) {
+		if slices.Equal(silent, c.told) {
+			return
+		}
+		c.told = silent
 		more := ""
 		if n := len(silent) - 1; n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
@@ -72,6 +76,27 @@ func (c *Selection) Survey(ctx context.Context, r Request, note io.Writer) (foun
 			c.Deadline, silent[0], more, longLimit)
 	})
 	return found, limit
+}
+
+// awaited returns those that may soon answer, of the jobs that are chosen, or if none is, of those that
+// may be.
+func (c *Selection) awaited(found []FoundNode, now time.Time) (silent []string) {
+	groups := ByJob(found)
+	chosen := slices.DeleteFunc(slices.Clone(groups), func(g []FoundNode) bool {
+		j := mergeJob(g)
+		return !c.Includes(&j)
+	})
+	if len(chosen) == 0 {
+		chosen = groups
+	}
+	for _, g := range chosen {
+		for i := range g {
+			if f := &g[i]; IsCalled(c.Job, f.About.Job, f.About.ID) && f.maySoonAnswer(now) {
+				silent = append(silent, f.String())
+			}
+		}
+	}
+	return silent
 }
 
 // maySoonAnswer reports whether a node has not answered, is not known to be silent for long, and is

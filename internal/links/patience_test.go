@@ -95,6 +95,7 @@ func TestSilentIsNotGone(t *testing.T) {
 		`connection error: desc = "error reading server preface: read unix @->/tmp/s: i/o timeout"`: ErrSilent,
 		"keepalive ping failed to receive ACK within timeout":                                       ErrSilent,
 		"error reading from server: EOF":                                                            ErrGone,
+		`connection error: desc = "read unix @->/tmp/timeout/s: connection reset by peer"`:          ErrGone,
 	} {
 		if got := callFault(status.Error(codes.Unavailable, text)); !errors.Is(got, want) {
 			t.Errorf("%s: %v", text, got)

@@ -17,9 +17,9 @@ const (
 	maxRequest   = 16 << 10 // bytes
 	maxAnswer    = 64 << 20
 	maxAbout     = 16 << 10
-	maxAsking    = 64               // connections that a node serves at a time; others wait until one has ended
-	requestLimit = 5 * time.Second  // for a connection to begin, and to be idle
-	serveLimit   = 30 * time.Second // to make the answer and send it
+	maxAsking    = 64              // connections that a node serves at a time; others wait until one has ended
+	requestLimit = 5 * time.Second // for a connection to begin, and to be idle
+	serveLimit   = MaxDeadline     // to make the answer and send it
 )
 
 // Op is the kind of a request.

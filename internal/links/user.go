@@ -21,6 +21,7 @@ type Selection struct {
 
 	user     string
 	patience patience
+	told     []string // whom the last line about a wait named
 }
 
 // NewSelection returns the choice without flags: all jobs of this user.

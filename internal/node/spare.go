@@ -182,7 +182,7 @@ func (s *spareNode) offer(job *startup.Job) error {
 	if err != nil {
 		return fmt.Errorf("business card of rank %d: %w", rank, err)
 	}
-	d := &spareDialler{n: n, job: job, cards: cards, ours: site.SpareCard(n.site)}
+	d := &spareDialler{n: n, job: job, cards: cards, ours: site.SpareCard(n.site), anyhow: s.withoutServer}
 	x := spares.NewSpareNode(spares.Settings{
 		Name: n.opt.Site.Name, Instance: binary.BigEndian.Uint64(id[:]), Hosts: hosts, Log: n.log, Tasks: n.tasks,
 		Candidates: d.candidates, Dial: d.dial, HostName: func(h wire.HostRank) string { return s.hostName(job, h) }, Procs: s.procs,
@@ -209,6 +209,13 @@ func (s *spareNode) offer(job *startup.Job) error {
 	})
 	x.KeepLinks(all)
 	return nil
+}
+
+// withoutServer reports whether only the hosts of the job can say that it is over.
+func (s *spareNode) withoutServer() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ends.WithoutServer()
 }
 
 // with has f tell of an event, and ends the wait if the job is over by it.
@@ -253,6 +260,8 @@ type spareDialler struct {
 	job   *startup.Job
 	cards routes.Cards
 	ours  *dynamic.BusinessCard
+
+	anyhow func() bool // whether hosts are dialled by drained transports rather than not at all
 }
 
 // candidates lists how a host can be dialled now, and reports whether it could be by drained
@@ -262,7 +271,7 @@ func (d *spareDialler) candidates(to wire.HostRank) (now []routes.Candidate, dra
 	if theirs == nil {
 		return nil, false
 	}
-	return routes.SpareCandidates(d.n.routes, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String())
+	return routes.SpareCandidates(d.n.routes, d.ours, theirs, d.n.opt.Site.Hosts[0].Address.String(), d.anyhow())
 }
 
 func (d *spareDialler) dial(ctx context.Context, to wire.HostRank, by routes.Candidate) (link.Link, error) {

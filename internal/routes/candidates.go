@@ -48,11 +48,18 @@ func (rt *Table) WorldCandidates(local wire.WorldRank, theirs *dynamic.BusinessC
 }
 
 // SpareCandidates lists how a spare site, whose card is ours, can reach a host of the job, by its
-// route to any site. If there is no way, it reports whether there would be by drained transports.
-func SpareCandidates(rt *Table, ours, theirs *dynamic.BusinessCard, from string) (now []Candidate, drained bool) {
+// route to any site. If there is a way by drained transports alone, it returns that if anyhow is set,
+// and else reports it.
+func SpareCandidates(rt *Table, ours, theirs *dynamic.BusinessCard, from string, anyhow bool) (now []Candidate, drained bool) {
 	r := rt.RouteToWorlds(theirs)
-	now = rt.candidatesTo(r, ours, theirs, from)
-	return now, len(now) == 0 && len(allCandidates(rt, r, ours, theirs, from)) > 0
+	if now = rt.candidatesTo(r, ours, theirs, from); len(now) > 0 {
+		return now, false
+	}
+	all := allCandidates(rt, r, ours, theirs, from)
+	if anyhow {
+		return all, false
+	}
+	return nil, len(all) > 0
 }
 
 // candidatesTo lists the candidates for new links: drained transports are left out.

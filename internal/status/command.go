@@ -101,7 +101,7 @@ func (o *options) run(_ []string, out, errw io.Writer) (int, error) {
 		if o.every != 0 {
 			return 0, cmdline.UsageError(errors.New("-every is for -watch"))
 		}
-		return o.show(o.ask(), out, "")
+		return o.show(o.ask(context.Background()), out, "")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -115,7 +115,10 @@ func (o *options) run(_ []string, out, errw io.Writer) (int, error) {
 	ends := o.follow()
 	defer ends.close()
 	for last := (*look)(nil); ; {
-		now := &look{o.ask(), time.Now()}
+		now := &look{o.ask(ctx), time.Now()}
+		if ctx.Err() != nil {
+			return statusOK, nil
+		}
 		r := now.report
 		motion.Update(r.Jobs, now.at)
 		r.Ended = ends.update(r.Jobs)
@@ -159,8 +162,8 @@ func (o *options) show(r *Report, out io.Writer, before string) (int, error) {
 	}
 	fmt.Fprint(out, before)
 	write(out, r)
-	if r.hasSilentNode() {
-		fmt.Fprintf(out, "\na node that does not answer within %v may only be slow, as where more procs than cores want to run: -deadline %v waits longer\n", o.limit, 10*o.limit)
+	if r.hasSilentNode() && o.limit < links.MaxDeadline {
+		fmt.Fprintf(out, "\na node that does not answer within %v may only be slow, as where more procs than cores want to run: -deadline %v waits longer\n", o.limit, links.MaxDeadline)
 	}
 	return r.status(), nil
 }
@@ -182,9 +185,9 @@ func (o *options) showEnd(r *Report, out io.Writer) error {
 	return err
 }
 
-func (o *options) ask() *Report {
+func (o *options) ask(ctx context.Context) *Report {
 	began := time.Now()
-	found, limit := o.Survey(context.Background(), links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true}, o.note)
+	found, limit := o.Survey(ctx, links.Request{Op: links.OpLinks, Here: o.here, Sites: !o.here, Calls: true, ByHost: true}, o.note)
 	o.limit = limit
 	r := &Report{Schema: Schema, Jobs: []Job{}}
 	for _, j := range jobsOf(found, began) {

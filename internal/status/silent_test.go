@@ -18,8 +18,13 @@ func TestSlowNodes(t *testing.T) {
 		if _, err := o.show(&Report{Jobs: []Job{{Job: j}}}, &out, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(out.String(), "within 2s may only be slow") && strings.Contains(out.String(), "-deadline 20s"); got != want {
+		if got := strings.Contains(out.String(), "within 2s may only be slow") && strings.Contains(out.String(), "-deadline 30s"); got != want {
 			t.Errorf("%q:\n%s", problem, &out)
+		}
+		o.limit = links.MaxDeadline
+		out.Reset()
+		if _, err := o.show(&Report{Jobs: []Job{{Job: j}}}, &out, ""); err != nil || strings.Contains(out.String(), "-deadline") {
+			t.Errorf("%q, after the longest deadline: %v\n%s", problem, err, &out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"io"
@@ -27,14 +28,14 @@ func TopCommand(in, out *os.File) *cmdline.Command {
 			return 0, cmdline.UsageError(errors.New("this is for terminals; impi-node status -watch prints the same, and -json is for programs"))
 		}
 		o.note = errw
-		if len(o.ask().Jobs) == 0 {
+		if len(o.ask(context.Background()).Jobs) == 0 {
 			return statusNoJob, links.NoJob(o.Job, o.RunDir)
 		}
 		o.note = io.Discard // the screen is not to be written over
 		ends := o.follow()
 		defer ends.close()
 		look := func() *Report {
-			r := o.ask()
+			r := o.ask(context.Background())
 			r.Ended = ends.update(r.Jobs)
 			return r
 		}

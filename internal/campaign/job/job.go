@@ -180,13 +180,13 @@ func (b *Workspace) prepare(ctx context.Context, j *Job, k Kind, rounds int) err
 // starts a node at each. A job without the right to do so fails with ErrNoArea.
 func (j *Job) makeArea(ctx context.Context, b *Workspace, k Kind) error {
 	if len(j.sites) == 0 {
-		var err error
-		j.remove, err = netns.Outside(func(t netns.TB) {
+		remove, err := netns.Outside(func(t netns.TB) {
 			j.sites = area.New(t, area.Options{Sites: 2, Seed: b.Seed, Shape: func(int, int) wan.Shape { return *k.Wide }}).Sites
 		})
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrNoArea, err)
 		}
+		j.remove = remove
 	}
 	j.Cmd = netns.CommandOnEach(ctx, j.sites, filepath.Join(b.Bin, "impi-node"), func(i int) []string {
 		return []string{"-config", j.file(), "-site", []string{"alpha", "beta"}[i]}

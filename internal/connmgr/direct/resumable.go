@@ -59,13 +59,12 @@ func (d *Links) Reopen(p *procs.Proc, m wireup.Message) {
 	case what == dynamic.NoRepair && m.Resumable.Over:
 		d.Log.Warn("a direct link is not resumed any more", "rank", x.Local, "peer", x.Peer, "reason", m.Reason)
 	default:
-		repair(d, p, x, what, m.Resumable.Epoch, m.Reason)
+		repair(d, p, x, d.links.Resumable.Get(x), what, m.Resumable.Epoch, m.Reason)
 	}
 }
 
 // repair begins what is to be done about a lost connection. The caller holds mu.
-func repair(d *Links, p *procs.Proc, x Pair, what dynamic.Repair, epoch uint64, reason string) {
-	s := d.links.Resumable.Get(x)
+func repair(d *Links, p *procs.Proc, x Pair, s *dynamic.ResumableLink, what dynamic.Repair, epoch uint64, reason string) {
 	switch what {
 	case dynamic.TellPeer:
 		d.Tasks.Go(func() { d.complain(p, x, s, epoch) })
@@ -151,8 +150,10 @@ func (d *Links) dialAgain(p *procs.Proc, x Pair, s *dynamic.ResumableLink, hello
 	d.mu.Lock()
 	ended(l != nil, last.Verdict)
 	delete(d.dialling, s)
-	next, epoch := s.Next()
-	repair(d, p, x, next, epoch, "it was lost again")
+	if d.links.Resumable.Get(x) == s { // else nobody wants it any more
+		next, epoch := s.Next()
+		repair(d, p, x, s, next, epoch, "it was lost again")
+	}
 	d.mu.Unlock()
 	switch {
 	case l != nil:

@@ -336,25 +336,43 @@ func AllocMem(size int) []byte {
 	return b
 }
 
-// mostMemory is the most bytes that NewMemory allocates.
-const mostMemory = 1 << 40
+// leastPages is from how many bytes on NewMemory takes memory from the kernel, which says so if there
+// is none. Go's allocator would end the process.
+const leastPages = 1 << 20
+
+// pages are the blocks that NewMemory has from the kernel: []byte, by the address of the first byte.
+var pages sync.Map
 
 // NewMemory returns memory that links can lend, if any link of the job does.
 func NewMemory(size int) ([]byte, error) {
-	if size < 0 || size > mostMemory {
+	if size < 0 {
 		return nil, fmt.Errorf("%w: %d bytes", ErrArg, size)
 	}
 	if b := AllocMem(size); b != nil {
 		return b, nil
 	}
-	return make([]byte, size), nil
+	if size < leastPages {
+		return make([]byte, size), nil
+	}
+	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d bytes: %w", ErrMemory, size, err)
+	}
+	pages.Store(uintptr(unsafe.Pointer(unsafe.SliceData(b))), b)
+	return b, nil
 }
 
 // FreeNewMemory frees memory of NewMemory. What is Go's is collected once nothing refers to it.
 func FreeNewMemory(b []byte) {
-	if cap(b) > 0 {
-		FreeMem(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+	if cap(b) == 0 {
+		return
 	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	if whole, ok := pages.LoadAndDelete(base); ok {
+		_ = unix.Munmap(whole.([]byte)) // it was mapped with this length
+		return
+	}
+	FreeMem(base)
 }
 
 // LendMemory has links lend all of a file in memory, which is mapped as mem and gets no shorter. It

@@ -19,6 +19,8 @@ var (
 	ErrMessage = errors.New("invalid message")
 	// ErrArg means an argument that is invalid by itself.
 	ErrArg = errors.New("invalid argument")
+	// ErrMemory means that the system has no memory of that size.
+	ErrMemory = errors.New("out of memory")
 	// ErrElsewhere means that the call failed on another member of the communicator.
 	ErrElsewhere = errors.New("another member could not make the communicator")
 	// ErrInStatus means that some of several requests failed: the error wraps each failure, and the
@@ -128,6 +130,7 @@ var Classes = []mpierr.Row{
 	{Err: ErrRequest, Class: mpierr.Request},
 	{Err: ErrMessage, Class: mpierr.Request},
 	{Err: ErrArg, Class: mpierr.Arg},
+	{Err: ErrMemory, Class: mpierr.NoMem},
 	{Err: ErrErrhandler, Class: mpierr.Errhandler},
 	{Err: mpierr.ErrCode, Class: mpierr.Arg},
 	{Err: ErrBuffer, Class: mpierr.Buffer},

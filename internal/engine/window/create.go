@@ -251,8 +251,9 @@ func (w *Win) end() error {
 	err := construct.PlainBarrier(w.c)
 	p := w.Process
 	p.Lock()
-	if e := w.server.until(awaited{what: wireup.WantsWindow}, func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil }); err == nil {
-		err = e
+	served := w.server.until(awaited{what: wireup.WantsWindow}, func() (bool, error) { return len(w.server.jobs)+len(w.server.answers) == 0, nil })
+	if err == nil {
+		err = served
 	}
 	w.byC.hide()
 	w.memory.directions = nil
@@ -264,6 +265,8 @@ func (w *Win) end() error {
 	w.c.State().Life.Store(proc.Freed)
 	w.c.LeaveBoard()
 	collective.FreeNativeComm(w.c)
-	w.memory.unmap()
+	if served == nil { // else messages may still be received into the memory, or sent from it
+		w.memory.unmap()
+	}
 	return err
 }

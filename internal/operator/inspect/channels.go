@@ -47,10 +47,6 @@ func asksByChannel(c *Control, x *startup.ClientInfo) error {
 // askByChannel asks another site over the channel to one of its hosts, or if that does not answer,
 // over those to others. An error that wraps links.ErrNotAsked says that there is none.
 func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r links.Request) (a links.Answer, err error) {
-	question, err := json.Marshal(r)
-	if err != nil {
-		return a, err
-	}
 	var hosts []wire.HostRank
 	for i := range x.NHosts {
 		hosts = append(hosts, x.FirstHost+wire.HostRank(i))
@@ -59,7 +55,7 @@ func askByChannel(ctx context.Context, c *Control, x *startup.ClientInfo, r link
 	for i := range c.Hosts {
 		ask = append(ask, c.Hosts[i].Switch.Ask)
 	}
-	b, err := askInTurn(ctx, ask, hosts, question)
+	b, err := askInTurn(ctx, ask, hosts, r)
 	if err != nil {
 		return a, err
 	}
@@ -74,12 +70,18 @@ type askFunc func(context.Context, []wire.HostRank, []byte) ([]byte, wire.HostRa
 
 // askInTurn asks some hosts, each by the first of some switches that has a channel to it, until one
 // answers. If none does, the error is that of the first.
-func askInTurn(ctx context.Context, ask []askFunc, hosts []wire.HostRank, question []byte) (data []byte, err error) {
+func askInTurn(ctx context.Context, ask []askFunc, hosts []wire.HostRank, r links.Request) (data []byte, err error) {
 	no, tries := fmt.Errorf("%w: %w", links.ErrNotAsked, errClosed), 0
 	for i := 0; i < len(ask) && tries < mostTries && len(hosts) > 0; {
 		within, cancel := ctx, func() {}
 		if deadline, ok := ctx.Deadline(); ok && len(hosts) > 1 && tries < mostTries-1 {
 			within, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		}
+		r.Limit = limitFor(within)
+		question, err := json.Marshal(r)
+		if err != nil {
+			cancel()
+			return nil, err
 		}
 		data, of, err := ask[i](within, hosts, question)
 		cancel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -121,7 +122,7 @@ func TestAskInTurn(t *testing.T) {
 		for _, n := range c.nodes {
 			ask = append(ask, node(n))
 		}
-		if data, err := askInTurn(t.Context(), ask, []host{1, 2, 3}, nil); !errors.Is(err, c.want) || (string(data) == "yes") != (c.want == nil) {
+		if data, err := askInTurn(t.Context(), ask, []host{1, 2, 3}, links.Request{}); !errors.Is(err, c.want) || (string(data) == "yes") != (c.want == nil) {
 			t.Errorf("%s: %q, %v", name, data, err)
 		}
 	}
@@ -129,14 +130,18 @@ func TestAskInTurn(t *testing.T) {
 	defer cancel()
 	whole, _ := ctx.Deadline()
 	asked := 0
-	_, err := askInTurn(ctx, []askFunc{func(ctx context.Context, hosts []host, _ []byte) ([]byte, host, error) {
+	_, err := askInTurn(ctx, []askFunc{func(ctx context.Context, hosts []host, question []byte) ([]byte, host, error) {
 		asked++
+		var r links.Request
+		if at, _ := ctx.Deadline(); json.Unmarshal(question, &r) != nil || r.Limit <= 0 || r.Limit >= time.Until(at) {
+			t.Errorf("question %d gives %v for an answer that is wanted in %v", asked, r.Limit, time.Until(at))
+		}
 		if at, ok := ctx.Deadline(); !ok || at.Equal(whole) {
 			t.Errorf("question %d may take all of the time", asked)
 		}
 		cancel()
 		return nil, hosts[0], ctx.Err()
-	}}, []host{1, 2}, nil)
+	}}, []host{1, 2}, links.Request{})
 	if asked != 1 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%d questions, %v", asked, err)
 	}

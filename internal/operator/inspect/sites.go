@@ -78,6 +78,16 @@ func (c *Control) Serve(ctx context.Context, a *accept.Arrival) error {
 	return err
 }
 
+// limitFor returns how long the node of another site may take if the answer is wanted by ctx: what it
+// knows by then of hosts that do not answer has to come in time.
+func limitFor(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return 0
+	}
+	return time.Until(deadline) * 3 / 4
+}
+
 // limitOf returns how long a node may take for the answer to another site.
 func limitOf(r links.Request) time.Duration { return min(max(siteLimit, r.Limit), mostLimit) }
 
@@ -134,9 +144,6 @@ func (c *Control) ofSites(ctx context.Context, r links.Request) (others []links.
 // or else over a channel.
 func (c *Control) ofOtherSite(ctx context.Context, x *startup.ClientInfo, r links.Request) []links.HostAnswer {
 	began, whole := time.Now(), place{int(x.Rank), anyHost}
-	if deadline, ok := ctx.Deadline(); ok { // what has gone wrong with its answer has to come in time
-		r.Limit = time.Until(deadline) * 3 / 4
-	}
 	why := asksByChannel(c, x) // not
 	within, cancel := ctx, func() {}
 	if deadline, ok := ctx.Deadline(); ok && why == nil {
@@ -337,6 +344,7 @@ func (c *Control) askBy(ctx context.Context, hello *dynamic.Hello, w routes.Cand
 		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}
 	m := dial.Messages{Blocking: b, MaxSize: maxAnswer}
+	r.Limit = limitFor(ctx)
 	if err := m.Write(r); err != nil {
 		return a, fmt.Errorf("%s: %w", w.Transport.Name, err)
 	}

@@ -70,9 +70,22 @@ func (l *Link) hangUp() {
 	l.channel = -1
 }
 
+// awaitLoans waits until the plugin has ended, so that nobody reads what was lent. A plugin that takes
+// too long sends, of messages that are lost, what their memory has then.
+func awaitLoans(l *Link) {
+	for begun := time.Now(); l.owing > 0 && !l.dead && time.Since(begun) < l.patience; {
+		l.poll()
+		l.in.b.readerSleeps.Swap(1)
+		if l.owing > 0 && (!l.in.waits() || l.err != nil) {
+			l.sleep()
+		}
+		l.in.b.readerSleeps.Store(0)
+	}
+}
+
 // Close ends both directions, and waits until the plugin does not write any more to memory that Recv
-// was given. The plugin still sends what was in the bounce memory; what is lent is lost. Close may be
-// called while other calls are in progress.
+// was given, and does not read any that was lent. The plugin still sends what was in the bounce memory;
+// what is lent is lost. Close may be called while other calls are in progress.
 func (l *Link) Close() error {
 	if l.closed.Swap(true) {
 		return nil
@@ -83,6 +96,7 @@ func (l *Link) Close() error {
 	if p := l.beingRead(); p != nil {
 		l.awaitRead(p.direct)
 	}
+	awaitLoans(l)
 	for _, r := range l.reads {
 		l.regions.release(r.into)
 	}

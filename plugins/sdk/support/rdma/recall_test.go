@@ -59,7 +59,9 @@ func TestRecall(t *testing.T) {
 	l.Recall() // of nothing
 	to, e := readOf(t, l, p, &r)
 	var completed atomic.Bool
+	over := make(chan struct{})
 	go func() {
+		defer close(over)
 		for l.in.b.readerSleeps.Load() == 0 {
 			runtime.Gosched()
 		}
@@ -69,6 +71,7 @@ func TestRecall(t *testing.T) {
 	if l.Recall(); !completed.Load() {
 		t.Fatal("the memory is given back while the plugin writes to it")
 	}
+	<-over
 	if n, err := l.Recv([][]byte{to}); n != 0 || err != nil {
 		t.Fatalf("%d bytes were delivered that were recalled, %v", n, err)
 	}

@@ -67,7 +67,7 @@ func (r *Regions) Allocate(size int) ([]byte, error) { return r.allocate(size, f
 func (r *Regions) AllocateApart(size int) ([]byte, error) { return r.allocate(size, true) }
 
 func (r *Regions) allocate(size int, apart bool) ([]byte, error) {
-	if size <= 0 {
+	if size <= 0 || size > maxRegionSize {
 		return nil, fmt.Errorf("%w: %d bytes", ErrNotLent, size)
 	}
 	page := unix.Getpagesize()

@@ -2,9 +2,12 @@ package rdma
 
 import (
 	"bytes"
+	"errors"
+	"math"
 	"math/rand/v2"
 	"os"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -150,5 +153,26 @@ func TestAdopt(t *testing.T) {
 	}
 	if n := descriptors(t) - between; n != -1 || r.size != 0 {
 		t.Errorf("%d descriptors more than %d, %d bytes", n, before, r.size)
+	}
+}
+
+// A block that is too large for any memory is refused, and leaves nothing behind.
+func TestTooLargeBlock(t *testing.T) {
+	var r Regions
+	first, err := r.Allocate(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{math.MaxInt, math.MaxInt - 4095, maxRegionSize + 1, 0, -1} {
+		if _, err := r.Allocate(size); !errors.Is(err, ErrNotLent) {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	other := make([]byte, 64<<10)
+	if x, _ := r.borrow(other); x != nil {
+		t.Error("memory of others can be lent")
+	}
+	if err := r.Free(uintptr(unsafe.Pointer(&first[0]))); err != nil {
+		t.Error(err)
 	}
 }

@@ -224,7 +224,7 @@ func TestWrongProcs(t *testing.T) {
 			for range 10 {
 				x.submit(send, good)
 			}
-		}, "more than its slots and loans"},
+		}, "has not had back"},
 		"more reads than slots": {func(x *proc) {
 			for range 6 {
 				x.submit(read, with(reads, 48, 1))
@@ -241,7 +241,7 @@ func TestWrongProcs(t *testing.T) {
 		if _, err := p.step(); err != nil {
 			t.Fatalf("%s: before it: %v", name, err)
 		}
-		if c.want == "more than its slots and loans" {
+		if c.want == "has not had back" {
 			p.allowed = 0 // so that they wait
 		}
 		c.does(x)

@@ -146,6 +146,9 @@ func (p *pump) submitted(e *rdma.Entry) error {
 		}
 		s := submission{Entry: *e}
 		if e.Kind == rdma.SendLoan {
+			if n := p.lent(); n >= p.port.Shape().Slots {
+				return fmt.Errorf("%w: it lends a message beside %d that it has not had back", rdma.ErrRules, n)
+			}
 			x, err := p.find(e)
 			if err != nil {
 				return err
@@ -172,6 +175,17 @@ func (p *pump) submitted(e *rdma.Entry) error {
 		return p.forget(e)
 	}
 	return fmt.Errorf("%w: a submission of kind %d", rdma.ErrRules, e.Kind) // Next has checked that
+}
+
+// lent returns how many loans of the proc are not completed.
+func (p *pump) lent() int {
+	n := len(p.loans)
+	for i := range p.queue {
+		if p.queue[i].Kind == rdma.SendLoan {
+			n++
+		}
+	}
+	return n
 }
 
 // post sends a message on the connection, with the allowance that is owed.
@@ -302,7 +316,7 @@ func (p *pump) copyLoan(e *submission) (bool, error) {
 	}
 	p.cache.unuse(e.from)
 	p.cache.reclaim(e.from)
-	e.from = nil
+	e.from, e.copied = nil, nil
 	p.loans = append(p.loans, loan{number: e.Number})
 	return true, p.loansCopied()
 }
