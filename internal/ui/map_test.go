@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -63,11 +64,12 @@ const mapIsReadable = `(() => {
 // TestWordsOfTheMap: what the map says of the paths between sites can be read, with few sites and
 // with many: of those only what is wrong, and what the focus is on.
 func TestWordsOfTheMap(t *testing.T) {
-	sites := 2
-	s := serve(t, func(context.Context) []status.Job { return meshed(sites) })
+	var sites atomic.Int32
+	sites.Store(2)
+	s := serve(t, func(context.Context) []status.Job { return meshed(int(sites.Load())) })
 	b := open(t)
 	for _, c := range []struct{ sites, words int }{{2, 1}, {4, 6}, {8, 2}, {16, 2}} {
-		sites = c.sites
+		sites.Store(int32(c.sites))
 		b.do(chromedp.Navigate(s.URL()))
 		b.await(fmt.Sprintf(`document.querySelectorAll("#topology .node").length === 1 + %d`, c.sites))
 		b.await(fmt.Sprintf(`[...document.querySelectorAll("#topology .words")].filter((e) => e.textContent && getComputedStyle(e).display !== "none").length === %d`, c.words))
