@@ -130,9 +130,10 @@ func DirectLinkPlan[K comparable](candidates int, t *PairLinks[K], x K, resume t
 	}}
 }
 
-// WorldLinkPlan returns the plan for a link between procs of two worlds (MPI-4.1, 11.9).
-func WorldLinkPlan[K comparable](candidates int, t *PairLinks[K], x K) *DialPlan {
-	return &DialPlan{candidates: candidates, pair: &worldPair[K]{directPair[K]{t: t, x: x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict}}
+// WorldLinkPlan returns the plan for a link between procs of two worlds (MPI-4.1, 11.9). resume is
+// that of DirectLinkPlan.
+func WorldLinkPlan[K comparable](candidates int, t *PairLinks[K], x K, resume time.Duration) *DialPlan {
+	return &DialPlan{candidates: candidates, pair: &worldPair[K]{directPair[K]{t: t, x: x}}, pause: shortPause, rules: rules{passes: NotListening | NoRoom, final: anyVerdict, resume: resume}}
 }
 
 // ConnectPlan returns the plan for a connection to a port (MPI_Comm_connect; MPI-4.1, 11.9.3),

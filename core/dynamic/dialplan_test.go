@@ -238,7 +238,7 @@ func TestDialPlanOfChannels(t *testing.T) {
 // peer has accepted is never closed.
 func TestDialPlanBetweenWorlds(t *testing.T) {
 	pairs := wanting()
-	p := play(WorldLinkPlan(2, pairs, 1))
+	p := play(WorldLinkPlan(2, pairs, 1, 0))
 	p.answer(t, verdict(StillLinked))
 	p.answer(t, verdict(StillLinked))
 	if !slices.Equal(p.slept, []time.Duration{shortPause}) || !slices.Equal(p.dials, []int{0, 0}) {
@@ -256,7 +256,7 @@ func TestDialPlanBetweenWorlds(t *testing.T) {
 	}
 
 	pairs = wanting()
-	p = play(WorldLinkPlan(2, pairs, 1))
+	p = play(WorldLinkPlan(2, pairs, 1, 0))
 	if p.answer(t, verdict(NotAllowed)); p.step.Action != GiveUp || pairs.State(1) != Unlinked {
 		t.Errorf("it wants %+v in phase %v", p.step, pairs.State(1))
 	}

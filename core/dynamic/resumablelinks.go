@@ -60,6 +60,9 @@ func (s *ResumableLinks[K]) Remove(x K, state *ResumableLink) {
 	}
 }
 
+// Len returns the number of links.
+func (s *ResumableLinks[K]) Len() int { return len(s.of) }
+
 // Get returns a pair's link, or nil.
 func (s *ResumableLinks[K]) Get(x K) *ResumableLink { return s.of[x] }
 

@@ -1,5 +1,9 @@
 package dynamic
 
+// ResumeWorldsFeature is the name, on business cards, of links between worlds that resume. Both ends
+// need it: nodes that do not have it refuse the greeting of such a link as malformed.
+const ResumeWorldsFeature = "resume-worlds"
+
 // WorldPair is a proc of a node and a proc of another world.
 type WorldPair struct{ Local, Peer WorldProc }
 

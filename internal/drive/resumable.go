@@ -196,6 +196,19 @@ func (r *Resumable) Close() error {
 	return nil
 }
 
+// Leave is like Close, but the peer need not have ended the link: the link stays until the peer has
+// received everything, or for ackWait. The user may still receive.
+func (r *Resumable) Leave() {
+	if r.leaving {
+		return
+	}
+	r.leaving, r.terms.Linger = true, ackWait
+	if !r.detached {
+		r.since = r.d.machine.Now()
+	}
+	r.d.tendIn(tendAnswer)
+}
+
 // released removes the handle of a link below that is about to be closed. The next step,
 // for which a sleeper is woken, handles the next one.
 func (r *Resumable) released(handle int) {

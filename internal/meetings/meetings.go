@@ -44,6 +44,11 @@ var (
 type Node[P Proc, C, L any] struct {
 	World dynamic.WorldID // the node's own
 	Able  bool            // the job can meet other jobs
+
+	// Resume is the maximum time that a link to another world may be without a connection, which is
+	// made again if it is lost; nil or 0: links do not resume.
+	Resume func() time.Duration
+
 	Ports dynamic.Ports[P, C]
 	Links dynamic.WorldLinks[*wireup.OtherWorld, L]
 
@@ -63,6 +68,7 @@ const (
 	ReportToOperator               // report Message.Reason to the operator: Proc has not asked for an answer
 	Connect                        // connect to a port for Proc; then Connected or ConnectFailed
 	Dial                           // search for a link of Pair for Proc, with Dialling and Dialled at each dial; then SearchEnded, and SetLink if there is one
+	RepairLink                     // do what Repair says for Link of Pair, which Proc has lost; then Repaired
 	AskNames                       // ask the name service what Proc asks by Message; then Named
 	PortClosed                     // Proc has closed the port Port
 )
@@ -77,10 +83,15 @@ type Step[P Proc, C any] struct {
 	Request  uint64               // Connect
 	Pair     dynamic.WorldPair    // Dial, and Answer if there is no link
 	Question QuestionID           // Dial: for Dialling, Dialled and SearchEnded
-	Token    dynamic.Token        // Connect, Dial: keys the greeting
-	Card     dynamic.BusinessCard // Connect, Dial: of the other end
-	Limit    time.Duration        // Connect: maximum time; 0: the node's default
+	Token    dynamic.Token        // Connect, Dial, RepairLink: keys the greeting
+	Card     dynamic.BusinessCard // Connect, Dial, RepairLink: of the other end
+	Limit    time.Duration        // Connect: maximum time; 0: the node's default. Dial: the same for a link that resumes to be without a connection; 0: it does not resume
 	Port     dynamic.WorldID      // PortClosed
+
+	// Of RepairLink.
+	Repair dynamic.Repair
+	Link   *dynamic.ResumableLink
+	Epoch  uint64 // of the connection that is lost
 }
 
 // Next returns the next step; ok is false if there is none.
@@ -120,7 +131,11 @@ func (n *Node[P, C, L]) HandleMessage(now time.Time, p P, m wireup.Message) bool
 	case wireup.KindConnect:
 		n.connect(p, x)
 	case wireup.KindOpen:
-		n.openLink(p, m.Peer, x)
+		if m.Resumable != nil {
+			n.repair(p, m)
+		} else {
+			n.openLink(p, m.Peer, x)
+		}
 	case wireup.KindForget:
 		if pair := n.pair(p, m.Peer); worldIn(x.World, &pair.Peer.World) {
 			n.Links.Drop(pair)
@@ -319,7 +334,7 @@ func (n *Node[P, C, L]) openLink(p P, peer wire.WorldRank, x *wireup.OtherWorld)
 		dial.Pair = pair
 		n.ask(question[P, C]{dial, x})
 	case n.Links.Ask(pair, x):
-		dial.Pair = pair
+		dial.Pair, dial.Limit = pair, n.resumeWith(&card)
 		n.do(dial)
 	}
 }
@@ -348,21 +363,21 @@ type Receiver struct {
 	State   ending.ProcState
 	Ended   bool // its process has ended
 	Allowed bool // the routes allow the link
-	Resumes bool // the greeting has the session of a link that resumes
 }
 
-// Arrive decides about a link that another world's node has made. A link for a proc that has ended
-// is refused, as nobody would take it and the other end would wait for a word.
-func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, to Receiver) dynamic.Verdict {
+// Arrive decides about a link that another world's node has made; id is the session from its
+// greeting, or zero if it does not resume. A link for a proc that has ended is refused, as nobody
+// would take it and the other end would wait for a word.
+func (n *Node[P, C, L]) Arrive(x dynamic.WorldPair, id dynamic.ResumableID, to Receiver) dynamic.Verdict {
 	switch {
 	case !to.Known || x.Peer.World == n.World:
 		return dynamic.UnknownRank
 	case to.State != ending.InMPI || to.Ended:
 		return dynamic.Leaving
-	case !to.Allowed, to.Resumes: // docs/decisions/0093: no node dials such links yet
+	case !to.Allowed, id != dynamic.ResumableID{} && n.resumeLimit() == 0:
 		return dynamic.NotAllowed
 	}
-	return n.Links.Arrive(x, dynamic.ResumableID{})
+	return n.Links.Arrive(x, id)
 }
 
 // AcceptedLinkLost handles the end of a link that was accepted and broke before our proc had it. If

@@ -175,23 +175,18 @@ func TestLinks(t *testing.T) {
 		{true, true, ending.InMPI, other, dynamic.StillLinked},
 	} {
 		x.Peer.World = c.world
-		if v := n.Arrive(x, meetings.Receiver{Known: c.known, State: c.state, Allowed: c.allowed}); v != c.want {
+		if v := n.Arrive(x, dynamic.ResumableID{}, meetings.Receiver{Known: c.known, State: c.state, Allowed: c.allowed}); v != c.want {
 			t.Errorf("%+v: %v", c, v)
 		}
 	}
-	again := receives
-	again.Resumes = true
-	if v := n.Arrive(x, again); v != dynamic.NotAllowed {
-		t.Errorf("%v for a link that resumes", v)
-	}
 	ended := receives
 	ended.Ended = true
-	if v := n.Arrive(x, ended); v != dynamic.Leaving {
+	if v := n.Arrive(x, dynamic.ResumableID{}, ended); v != dynamic.Leaving {
 		t.Errorf("%v for a proc whose process has ended", v)
 	}
 	n.SetLink(x, "tcp")
 	hear(n, 1, wireup.KindForget, wireup.OtherWorld{World: other[:]})
-	if v := n.Arrive(x, receives); v != dynamic.Accepted {
+	if v := n.Arrive(x, dynamic.ResumableID{}, receives); v != dynamic.Accepted {
 		t.Errorf("%v after the last one was forgotten", v)
 	}
 }
@@ -203,7 +198,7 @@ func TestLinkThatBreaksWhileItIsLetIn(t *testing.T) {
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: own}, Peer: dynamic.WorldProc{World: other}}
 	letIn := func() {
 		t.Helper()
-		if v := n.Arrive(x, receives); v != dynamic.Accepted {
+		if v := n.Arrive(x, dynamic.ResumableID{}, receives); v != dynamic.Accepted {
 			t.Fatal(v)
 		}
 	}

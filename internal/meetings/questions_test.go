@@ -190,7 +190,7 @@ func TestQuestionsThatNeedNoDial(t *testing.T) {
 	first, _ := dials(t, n)
 	n.Dialling(first[0].Question)
 	x := dynamic.WorldPair{Local: dynamic.WorldProc{World: own, Rank: 1}, Peer: dynamic.WorldProc{World: other}}
-	if v := n.Arrive(x, receives); v != dynamic.Accepted {
+	if v := n.Arrive(x, dynamic.ResumableID{}, receives); v != dynamic.Accepted {
 		t.Fatalf("its own link is refused: %v", v)
 	}
 	n.SetLink(x, "tcp")
@@ -216,11 +216,11 @@ func TestQuestionBeforeTheLastSearchIsOver(t *testing.T) {
 	asks(t, n, 1, 1)
 	first, _ := dials(t, n)
 	n.Dialling(first[0].Question)
-	if v := n.Arrive(first[0].Pair, receives); v != dynamic.TieLost { // it is not prior
+	if v := n.Arrive(first[0].Pair, dynamic.ResumableID{}, receives); v != dynamic.TieLost { // it is not prior
 		t.Fatal(v)
 	}
 	n.Links.Pairs.LostTie(first[0].Pair)
-	if v := n.Arrive(first[0].Pair, receives); v != dynamic.Accepted {
+	if v := n.Arrive(first[0].Pair, dynamic.ResumableID{}, receives); v != dynamic.Accepted {
 		t.Fatal(v)
 	}
 	n.SetLink(first[0].Pair, "tcp")

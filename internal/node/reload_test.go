@@ -95,13 +95,22 @@ func TestReloadThatWouldLoseLinks(t *testing.T) {
 	}
 }
 
-// A link to another world does not resume, so a plugin that has its bytes is not replaced by
-// mistake either.
+// A link to another world resumes if both jobs want it, so that a plugin that has its bytes can be
+// replaced; if not, that is not done by mistake either.
 func TestReloadThatWouldLoseLinksToAnotherWorld(t *testing.T) {
-	stream := func(j *config.Job) {
-		route(j, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: true})
+	stream := func(resume bool) func(*config.Job) {
+		return func(j *config.Job) {
+			route(j, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}, Resume: resume})
+		}
 	}
-	a, b := startVisitor(t, "alfa", stream), startVisitor(t, "beta", stream)
+	c, d := startVisitor(t, "alfa", stream(true)), startVisitor(t, "beta", stream(true))
+	c.meets(d)
+	c.wants(wireup.KindLink, 0, "")
+	d.wants(wireup.KindLink, 0, "")
+	if x := c.r.reload(false); x.Error != "" || x.Reload.Lost != 0 || x.Reload.Resuming != 1 {
+		t.Errorf("with one that resumes: %+v", x)
+	}
+	a, b := startVisitor(t, "alfa", stream(true)), startVisitor(t, "beta", stream(false))
 	a.meets(b)
 	a.wants(wireup.KindLink, 0, "")
 	b.wants(wireup.KindLink, 0, "")

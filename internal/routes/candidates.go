@@ -47,6 +47,12 @@ func (rt *Table) WorldCandidates(local wire.WorldRank, theirs *dynamic.BusinessC
 	return rt.candidatesTo(rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from)
 }
 
+// WorldResumeCandidates lists how a link to a proc of another world may be resumed, as
+// ResumeCandidates does.
+func WorldResumeCandidates(rt *Table, local wire.WorldRank, theirs *dynamic.BusinessCard, from string) []Candidate {
+	return drainedLast(rt, allCandidates(rt, rt.RouteToWorlds(theirs), rt.Cards.At(local), theirs, from))
+}
+
 // SpareCandidates lists how a spare site, whose card is ours, can reach a host of the job, by its
 // route to any site. If there is a way by drained transports alone, it returns that if anyhow is set,
 // and else reports it.
@@ -74,7 +80,10 @@ func ResumeCandidates(rt *Table, local, peer wire.WorldRank, from string) []Cand
 	if ours == nil || theirs == nil {
 		return nil
 	}
-	all := allCandidates(rt, rt.SharedRoute(peer), ours, theirs, from)
+	return drainedLast(rt, allCandidates(rt, rt.SharedRoute(peer), ours, theirs, from))
+}
+
+func drainedLast(rt *Table, all []Candidate) []Candidate {
 	slices.SortStableFunc(all, func(a, b Candidate) int { return later(rt, a) - later(rt, b) })
 	return all
 }
@@ -117,8 +126,13 @@ func AllowsResume(rt *Table, rank wire.WorldRank, t *Transport) bool {
 
 // AllowsWorlds reports whether procs of ours may have a link that another world made by t.
 func (rt *Table) AllowsWorlds(l link.Link, t *Transport) bool {
+	return AllowsWorldsResume(rt, l, t) && !rt.Drained.Has(t.Name)
+}
+
+// AllowsWorldsResume is AllowsWorlds for a further connection of a link.
+func AllowsWorldsResume(rt *Table, l link.Link, t *Transport) bool {
 	r := rt.RouteToWorlds(nil)
-	return r.Allows(t.Name, t) && !rt.Drained.Has(t.Name) && hasPlane(l, r.Planes)
+	return r.Allows(t.Name, t) && hasPlane(l, r.Planes)
 }
 
 // PlainCandidate returns the candidate by which IMPI makes channels: a TCP connection to the port

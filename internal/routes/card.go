@@ -52,10 +52,21 @@ func ResumableFeatures(job *config.Job, site config.Site) []string {
 	return clientFeatures(resumable.Feature, job, site, func(r config.Route) bool { return r.Resume })
 }
 
+// WorldsFeatures returns the feature of a site to whose procs links from other worlds resume.
+func WorldsFeatures(site config.Site) []string {
+	if site.RouteTo("*").Resume {
+		return []string{dynamic.ResumeWorldsFeature}
+	}
+	return nil
+}
+
+// ResumesToWorlds reports whether links to procs of other worlds are resumed if these want it, too.
+func ResumesToWorlds(rt *Table) bool { return CurrentSite(rt).RouteTo("*").Resume }
+
 // Features returns all features of a site on its business cards. If there are too many, those about
 // collective operations are dropped first: without them all sites use trees, which works.
 func Features(job *config.Job, site config.Site) []string {
-	return TrimFeatures(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), CollectivesFeatures(site)))
+	return TrimFeatures(slices.Concat(SecrecyFeatures(job, site), ResumableFeatures(job, site), PinFeatures(job, site), RepresentationFeatures(job, site), CompressFeatures(job, site), FloatFeatures(job, site), WorldsFeatures(site), CollectivesFeatures(site)))
 }
 
 // Resumable reports whether both ends of a pair ask to resume a link that can break.

@@ -32,7 +32,7 @@ type Case struct {
 	Sites     []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
 	Spares    []Spare         `line:"-"` // of all worlds
 	Links     job.Links       `line:"-"`
-	Resume    *job.Resume     `line:"-"` // nil: links are not resumed
+	Resume    *job.Resume     `line:"-"` // nil: links are not resumed; of jobs that meet it is for links between them
 	Firewall  *job.Firewall   `line:"-"` // nil: there is none
 	Chunk     int             // size in bytes of the pieces of an agent's memory; 0: as shipped
 	Backlog   int             // callers that may wait at a port; 0: the node's own limit
@@ -125,8 +125,8 @@ func (c *Case) checkWorlds() error {
 	if _, losses := c.Program.Recover(); losses {
 		return c.checkSurvival()
 	}
-	if len(c.Faults) > 0 || c.Questions > 0 || c.Serves || c.Silent > 0 || c.Resume != nil || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
-		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no resumed links, no firewall, no silent connections and no foreign sites", ErrCase)
+	if len(c.Faults) > 0 || c.Questions > 0 || c.Serves || c.Silent > 0 || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no firewall, no silent connections and no foreign sites", ErrCase)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ var Counters, WorldsCounters = counters(), worldsCounters()
 
 func worldsCounters() []string {
 	names := []string{
-		"meetings calls", "meetings calls that waited", "meetings links", "meetings ties", "meetings contexts agreed",
+		"meetings calls", "meetings calls that waited", "meetings links", "meetings links resumed", "meetings ties", "meetings contexts agreed",
 		"meetings contexts private", "meetings spawned", "meetings not spawned", "meetings spare sites asked", "meetings messages", "meetings names", "meetings names refused", "meetings names published again", "meetings names lost", "steps openport", "steps closeport", "steps meet", "steps spawn", "steps idup", "steps finish",
 		"steps merge", "steps intercomm", "steps disconnect", "steps publish", "steps unpublish", "steps lookup", "steps sever", "steps rejoin", "steps death", "steps fail", "deaths class " + mpierr.Port.String(), "deaths class " + mpierr.ProcAborted.String(),
 	}
@@ -160,6 +160,11 @@ func (c Coverage) run(x *execution, all []job.Result) {
 		c["meetings calls that waited"] += int64(n.Waited)
 		c["meetings links"] += int64(n.Links)
 		c["meetings ties"] += int64(n.Ties)
+		if _, losses := x.c.Program.Recover(); losses {
+			c["survival links resumed"] += int64(n.Resumed)
+		} else {
+			c["meetings links resumed"] += int64(n.Resumed)
+		}
 		c["meetings links broken before use"] += int64(n.Broken)
 		c["meetings spawned"] += int64(n.Spawned)
 		c["meetings not spawned"] += int64(n.Unspawned)

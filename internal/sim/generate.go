@@ -241,6 +241,19 @@ func (g *generator) worlds(c *Case) {
 			c.Backlog = 1
 		}
 	}
+	if g.OneIn(2) {
+		c.Resume = g.resumeWorlds(10 * time.Second)
+	}
+}
+
+// resumeWorlds draws how links between worlds are resumed, which may be without a lower link for so
+// long.
+func (g *generator) resumeWorlds(limit time.Duration) *job.Resume {
+	r := &job.Resume{Window: g.Between(200, 20_000), Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: limit, Cuts: g.pick(0, 0.01, 0.03)}
+	if g.limits.NoFaults {
+		r.Cuts = 0
+	}
+	return r
 }
 
 func (g *generator) homes(worlds []int) (all []job.Site) {

@@ -15,7 +15,7 @@ import (
 func (x *execution) meet() {
 	s := &steps{x: x, at: map[int]int{}, players: map[int]player{}}
 	x.steps = s
-	x.meeting = job.NewWorlds(x.k, job.WorldsConfig{Link: x.c.Links.Worlds, Backlog: x.c.Backlog, DialFail: x.c.DialFail, Names: names.Limits{Scope: x.c.Names, Total: 2 * x.c.Names}, Calls: s, Spawn: x.spawned})
+	x.meeting = job.NewWorlds(x.k, job.WorldsConfig{Link: x.c.Links.Worlds, Backlog: x.c.Backlog, DialFail: x.c.DialFail, Resume: x.c.Resume, Names: names.Limits{Scope: x.c.Names, Total: 2 * x.c.Names}, Calls: s, Spawn: x.spawned})
 	d, death := x.c.Program.Death()
 	if !death {
 		return

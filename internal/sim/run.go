@@ -173,6 +173,10 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 	if survive { // the checker does not know what sites say of losses
 		observer = nil
 	}
+	resume := c.Resume
+	if x.meeting != nil { // that of the links between the worlds
+		resume = nil
+	}
 	var spares []job.Spare
 	for _, s := range c.Spares {
 		spares = append(spares, s.Spare)
@@ -181,7 +185,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 		Spares:  spares,
 		Survive: survive, Serves: c.Serves, Questions: c.Questions,
 		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand, Firewall: c.Firewall, Silent: c.Silent,
-		Links: c.Links, Resume: c.Resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
+		Links: c.Links, Resume: resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
 		Program: func(e job.Env) error {
 			p := player{e.(proc), x, first + e.World().Rank()}
 			if x.steps != nil {

@@ -27,7 +27,7 @@ func (s *Site) Reload(ctx context.Context, r links.Request, through func(transpo
 	answer := &links.PluginReload{Site: s.Routes.Site.Name, Transport: r.Transport, Before: processOf(plugins[0])}
 	answer.Resuming, answer.Lost = through(r.Transport)
 	if answer.Lost > 0 && !r.Force {
-		return nil, fmt.Errorf("%w: the bytes of %d links of site %s pass through the plugin, and do not resume: their routes have resume = false, or they lead to another job",
+		return nil, fmt.Errorf("%w: the bytes of %d links of site %s pass through the plugin, and do not resume: their routes have resume = false, or they lead to another job whose route has it",
 			errWouldLose, answer.Lost, s.Routes.Site.Name)
 	}
 	s.Log.Debug("a plugin is to be replaced", "transport", r.Transport, "pid", answer.Before.PID, "links_to_resume", answer.Resuming, "links_lost", answer.Lost)

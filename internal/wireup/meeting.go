@@ -44,7 +44,7 @@ const (
 
 // OtherWorld has the fields about other worlds. In KindOpen and KindLink it means that Peer is a
 // rank of World and not of the job; in KindOpen it also has that world's Secret and the peer's
-// Card.
+// Card, as the node keeps neither: also in one by which a link is resumed.
 type OtherWorld struct {
 	// Request is a number that the proc chooses, to match answers with requests.
 	Request uint64 `json:"request,omitempty"`

@@ -25,7 +25,7 @@ const (
 	// table of its procs. If Board is set, those of the host's Board follow.
 	KindWelcome Kind = "welcome"
 	// KindOpen asks the node for a direct link to Peer or, with Resumable, for another
-	// connection of a resumable link.
+	// connection of a resumable link. Of a peer in another world both have the same Meeting.
 	KindOpen Kind = "open"
 	// KindLink gives the proc a link to Peer, which the proc has requested or the peer has opened.
 	// Its descriptors are a socket (fd), memory and the socket with it (peer-shm, ring), or a
@@ -104,7 +104,7 @@ const Zstd = "zstd"
 
 // Version is the version of this protocol. Node and library may come from different builds,
 // and must have the same version.
-const Version = 5
+const Version = 6
 
 // Job is what a proc learns of its job; it comes with KindWelcome.
 type Job struct {

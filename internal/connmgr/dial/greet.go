@@ -136,6 +136,12 @@ func Nonce() (n dynamic.Nonce) {
 	return n
 }
 
+// NewSession returns the name of a new link that resumes.
+func NewSession() (id dynamic.ResumableID) {
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}
+
 // Answer sends the verdict to a dialler. It returns an error if the verdict is a refusal.
 func Answer(ctx context.Context, l link.Link, g *dynamic.Acceptor, verdict dynamic.Verdict) error {
 	if verdict == dynamic.Accepted {

@@ -91,7 +91,7 @@ func (d *Links) connect(p *procs.Proc, x Pair) {
 				d.locked(func(l *dynamic.DirectLinks[Pair]) { l.Abandon(x, hello.ResumableID) })
 				hello = dynamic.Hello{Src: x.Local, Dst: x.Peer}
 				if limit > 0 {
-					hello.ResumableID = newSession()
+					hello.ResumableID = dial.NewSession()
 				}
 			}
 			hello.Resumes = step.Resumes

@@ -2,7 +2,6 @@ package direct
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -16,11 +15,6 @@ import (
 	"github.com/openimpi/impi/plugins/host"
 	"github.com/openimpi/impi/plugins/sdk/link"
 )
-
-func newSession() (s dynamic.ResumableID) {
-	_, _ = rand.Read(s[:]) // never fails
-	return s
-}
 
 // Resumes returns how often a pair's link was resumed.
 func (d *Links) Resumes(x Pair) int {

@@ -50,12 +50,18 @@ func (m *Meetings) dialing(p *procs.Proc, to *Peer, kind func(candidates int) *d
 		DialPlan: kind(len(candidates)), Lock: &m.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
 			hello := to.Hello
-			return dial.DialAndGreet(ctx, to.Token, w.Transport.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes)), &hello, w)
+			return m.greet(ctx, to, &hello, w)
 		},
 		Failed: func(w routes.Candidate, err error) {
 			m.Log.Debug("link to another world failed", "from", p.Rank(), "transport", w.Transport.Name, "error", err)
 		},
 	}
+}
+
+// greet makes a link by a candidate, with a greeting that may be another one than to has.
+func (m *Meetings) greet(ctx context.Context, to *Peer, hello *dynamic.Hello, w routes.Candidate) (link.Link, error) {
+	t := w.Transport.WithPlanes(routes.DataPlanes(m.Routes.RouteToWorlds(&to.Card).Planes))
+	return dial.DialAndGreet(ctx, to.Token, t, hello, w)
 }
 
 func whyNoWorldLink(ctx context.Context, s *dial.Dialing, last dynamic.DialStep) error {

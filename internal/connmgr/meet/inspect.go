@@ -71,16 +71,21 @@ func (m *Meetings) Describe(d *links.Node) {
 }
 
 // CountLinks counts the links that procs have to other worlds by a transport and data planes that
-// chosen accepts.
-func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) (n int) {
+// chosen accepts: those that resume, and others.
+func (m *Meetings) CountLinks(transport string, chosen func(plane string) bool) (resumable, others int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for x, state := range m.node.Links.Pairs.All() {
-		if l := m.node.Links.LinkOf(x); state == dynamic.Linked && l.transport == transport && chosen(l.plane) {
-			n++
+		l := m.node.Links.LinkOf(x)
+		switch {
+		case state != dynamic.Linked || l.transport != transport || !chosen(l.plane):
+		case m.node.Links.Resumable.Get(x) != nil:
+			resumable++
+		default:
+			others++
 		}
 	}
-	return n
+	return resumable, others
 }
 
 // Counts returns the numbers of ports, of requests of procs, and of pairs with procs of other

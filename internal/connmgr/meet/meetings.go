@@ -44,18 +44,18 @@ type Meetings struct {
 	secret dynamic.Token // keys the greetings of worlds that have met this one
 	names  nameService
 
-	mu     sync.Mutex
-	node   deciding
-	ended  map[dynamic.WorldPair]time.Time // when links were closed
-	expiry lifetime.Alarm                  // of the port whose lifetime is over next
+	mu       sync.Mutex
+	node     deciding
+	dialling map[*dynamic.ResumableLink]context.CancelFunc // dial plans of links that are lost
+	ended    map[dynamic.WorldPair]time.Time               // when links were closed
+	expiry   lifetime.Alarm                                // of the port whose lifetime is over next
 }
 
 // New makes the meetings of a job that begins to run.
 func New(s Settings) *Meetings {
-	return &Meetings{
-		Settings: s, secret: s.Token.Meeting(), names: nameService{NameSettings: s.Names},
-		node: deciding{World: s.Token.World(), Able: s.Able, Ports: dynamic.Ports[*procs.Proc, waiting]{ConnClosed: waiting.hungUp}},
-	}
+	m := &Meetings{Settings: s, secret: s.Token.Meeting(), names: nameService{NameSettings: s.Names}, dialling: make(map[*dynamic.ResumableLink]context.CancelFunc)}
+	m.node = deciding{World: s.Token.World(), Able: s.Able, Resume: m.resumeLimit, Ports: dynamic.Ports[*procs.Proc, waiting]{ConnClosed: waiting.hungUp}}
+	return m
 }
 
 // Keys returns the keys that must prove greetings, by the name and the purpose in a greeting.
@@ -85,6 +85,9 @@ func (m *Meetings) HandleMessage(p *procs.Proc, x wireup.Message) (mine bool) {
 			m.forgotten(p.Rank(), x, time.Now())
 		}
 	})
+	if mine && x.Resumable != nil && x.Resumable.Over {
+		m.Log.Warn("a link to another world is not resumed any more", "rank", p.Rank(), "peer", x.Peer, "reason", x.Reason)
+	}
 	return mine
 }
 
@@ -113,7 +116,7 @@ func (m *Meetings) carryOut(s step) {
 	switch s.Action {
 	case meetings.Answer:
 		if s.Message.Kind == wireup.KindLink {
-			m.Log.Info("no link to a proc of another world", "from", p.Rank(), "to", s.Pair.Peer, "reason", s.Message.Reason)
+			m.Log.Info("no "+map[bool]string{true: "further connection", false: "link"}[s.Message.Resumable != nil]+" to a proc of another world", "from", p.Rank(), "to", s.Pair.Peer, "reason", s.Message.Reason)
 		}
 		m.Answer(p, s.Message)
 	case meetings.PassConn:
@@ -129,6 +132,8 @@ func (m *Meetings) carryOut(s step) {
 		if !m.Begin(func() { m.dialLink(s) }) {
 			m.with(func(n *deciding) { n.Links.Pairs.Fail(s.Pair) })
 		}
+	case meetings.RepairLink:
+		m.Begin(func() { m.repair(s) })
 	case meetings.AskNames:
 		m.run(p, wireup.KindNamed, s.Message.Meeting.Request, mpierr.Other, func() { m.name(p, s.Message.Kind, s.Message.Meeting) })
 	case meetings.PortClosed:

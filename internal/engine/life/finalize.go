@@ -215,7 +215,11 @@ func endDirect(p *proc.Process) {
 			continue
 		}
 		q.CloseSend()
-		if p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.HasDisconnected(q) {
+		switch leaves := p.Worlds.Foreign(q.Peer) && p.Endpoints.List[q.ID] == q && p.Disconnects.HasDisconnected(q); {
+		case !leaves:
+		case q.Resumable != nil: // what the peer has not received would be lost with the connection
+			q.Resumable.Leave()
+		default:
 			q.Drop(io.EOF) // the peer may be computing for long
 		}
 	}

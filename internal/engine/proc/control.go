@@ -144,6 +144,9 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 		nc.inboxLock.Unlock()
 		nc.news.Store(true)
 		nc.p.Driver.Wake()
+		if m.Resumable != nil {
+			nc.p.Machine.AfterFunc(0, nc.takeSoon) // not here: what it says to the node may have to wait until the node was heard
+		}
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
 		nc.exit(cmp.Or(m.Code, ExitDown), "")
@@ -210,7 +213,7 @@ func (nc *nodeControl) Take(d LinkMessage) {
 		return
 	}
 	if d.Msg.Resumable != nil && d.Msg.Resumable.Again {
-		nc.p.Endpoints.again(&d, peer)
+		nc.p.Endpoints.again(&d)
 		return
 	}
 	route := AgentLink
@@ -229,7 +232,7 @@ func (nc *nodeControl) Take(d LinkMessage) {
 
 func (es *endpoints) linkTo(d *LinkMessage, peer message.Peer) (*Endpoint, error) {
 	if d.Msg.Resumable != nil {
-		return es.addResumable(d, peer)
+		return es.addResumable(d, peer, nil)
 	}
 	q := &Endpoint{Peer: peer}
 	l, err := q.packed(d.L, d.Msg.Compress)

@@ -52,6 +52,7 @@ type Endpoint struct {
 	before struct{ sent, received uint64 } // initial counts of a link that counts by itself: a ring counts for all its owners
 
 	// State of links to procs of other worlds:
+	away      *wireup.Message // with which the node is asked for a further connection; nil: the peer is of this world
 	closing   closeState
 	said      *message.Request // a wordClose that is being sent
 	forgotten bool             // the node knows that another link may be made

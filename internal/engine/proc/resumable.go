@@ -3,7 +3,9 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/message"
@@ -28,18 +30,23 @@ const (
 	keepChunk = 128 << 10
 )
 
-func (es *endpoints) addResumable(d *LinkMessage, peer message.Peer) (*Endpoint, error) {
+// addResumable makes the endpoint of a link that resumes. away is that of Endpoint.
+func (es *endpoints) addResumable(d *LinkMessage, peer message.Peer, away *wireup.Message) (*Endpoint, error) {
 	t := d.Msg.Resumable
 	if len(t.Session) != len(resume.ResumableID{}) || t.Window < 0 || t.Window > resume.MaxWindow {
 		return nil, fmt.Errorf("%w: a resumable link with a session of %d bytes and a window of %d", ErrNode, len(t.Session), t.Window)
 	}
-	q := &Endpoint{p: es.p, Peer: peer, terms: t}
+	q := &Endpoint{p: es.p, Peer: peer, terms: t, away: away}
 	r := es.p.Driver.NewResumable(&q.Endpoint, resume.ResumableID(t.Session), t.Window, drive.ResumeRules{Dialler: t.Dialler, ReportsLoss: true, Limit: t.Limit}, q)
 	l, err := q.packed(r, d.Msg.Compress)
 	if err != nil {
 		return nil, err
 	}
-	q.Link = es.p.Trace.Traced(l, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
+	if away == nil {
+		q.Link = es.p.Trace.Traced(l, fmt.Sprintf("%s to %d", d.Msg.Transport, peer), peer)
+	} else {
+		q.Link = es.p.Trace.Traced(l, fmt.Sprintf("%s to %s", d.Msg.Transport, q.who()), message.NoPeer)
+	}
 	if w, ok := es.p.Machine.(machine.Watcher); ok {
 		q.Link = w.Watch(q.Link, t.Session)
 	}
@@ -107,9 +114,9 @@ func (es *endpoints) keepLent(all bool) (progress bool) {
 }
 
 // again handles a further connection of a resumable link, or the message that there is none.
-func (es *endpoints) again(d *LinkMessage, peer message.Peer) {
+func (es *endpoints) again(d *LinkMessage) {
 	t := d.Msg.Resumable
-	q := es.resumableTo(peer, t.Session)
+	q := es.resumable(t.Session)
 	switch {
 	case q == nil:
 		d.close()
@@ -124,8 +131,8 @@ func (es *endpoints) again(d *LinkMessage, peer message.Peer) {
 	es.p.Driver.Mend()
 }
 
-func (es *endpoints) resumableTo(peer message.Peer, session []byte) *Endpoint {
-	i := slices.IndexFunc(es.resumables, func(q *Endpoint) bool { return q.Peer == peer && string(q.terms.Session) == string(session) })
+func (es *endpoints) resumable(session []byte) *Endpoint {
+	i := slices.IndexFunc(es.resumables, func(q *Endpoint) bool { return string(q.terms.Session) == string(session) })
 	if i < 0 {
 		return nil
 	}
@@ -134,11 +141,21 @@ func (es *endpoints) resumableTo(peer message.Peer, session []byte) *Endpoint {
 
 // Ask makes the node make a further connection of the link, or makes the peer's node make one.
 func (q *Endpoint) Ask(why error, epoch uint64) bool {
-	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Epoch: epoch}}
+	return q.p.Node.Control.Send(q.repair(why, wireup.Resumable{Epoch: epoch})) == nil
+}
+
+// repair returns a message to the node about the lost connection of the link.
+func (q *Endpoint) repair(why error, r wireup.Resumable) wireup.Message {
+	m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer)}
+	if q.away != nil {
+		m = *q.away
+	}
+	r.Session, r.Again = q.terms.Session, true
+	m.Resumable = &r
 	if why != nil {
 		m.Reason = why.Error()
 	}
-	return q.p.Node.Control.Send(m) == nil
+	return m
 }
 
 // Resumed wakes goroutines that wait for room.
@@ -152,17 +169,41 @@ func (q *Endpoint) Ended(why error) {
 		p.Endpoints.resumables = slices.Delete(slices.Clone(p.Endpoints.resumables), i, i+1) // others may be ranging over the old slice
 	}
 	if why != nil {
-		m := wireup.Message{Kind: wireup.KindOpen, Peer: rank(q.Peer), Resumable: &wireup.Resumable{Session: q.terms.Session, Again: true, Over: true}}
-		m.Reason = why.Error()
 		if p.Node.Control != nil {
-			_ = p.Node.Control.Send(m) // without a node there is no receiver
+			_ = p.Node.Control.Send(q.repair(why, wireup.Resumable{Over: true})) // without a node there is no receiver
 		}
 		if errors.Is(why, resume.ErrNotResumed) {
 			why = fmt.Errorf("%w: %w", ErrPeerGone, why)
 		}
 		q.Drop(why)
+	} else {
+		q.Drop(io.EOF) // unless the user has done that before
 	}
 	p.WakeAll()
+}
+
+// takeRetry is how long takeSoon waits for whoever has the lock.
+const takeRetry = time.Millisecond
+
+// takeSoon handles the messages of the node if nobody else does: a program that computes calls MPI
+// late, and the other end of a new link that resumes, or of a further connection, waits only for
+// some time until this one says its first word.
+func (nc *nodeControl) takeSoon() {
+	p := nc.p
+	switch {
+	case !nc.news.Load():
+		return
+	case !p.Mu.TryLock():
+		p.Machine.AfterFunc(takeRetry, nc.takeSoon)
+		return
+	}
+	if p.FastPath != nil {
+		p.FastPath.close(p)
+	}
+	defer p.Unlock()
+	if !p.Driving && LifeState(p.State.Load()) != Ended {
+		nc.takeDeliveries()
+	}
 }
 
 // TimerFired calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine

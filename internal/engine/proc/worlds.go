@@ -339,17 +339,24 @@ func (w *ConnectedWorld) card(rank wire.WorldRank) *dynamic.BusinessCard {
 func (ws *worlds) openForeign(peer message.Peer) { ws.open(peer, wireup.OtherWorld{}) }
 
 func (ws *worlds) open(peer message.Peer, m wireup.OtherWorld) {
-	who := ws.Member(comm.Proc(peer))
 	w := ws.WorldOf(comm.Proc(peer))
-	card, err := w.card(who.Rank).AppendText(nil)
+	x, err := ws.request(w, peer, m)
 	if err == nil {
 		w.opening[peer] = true
-		m.World, m.Secret, m.Card = w.World[:], w.Secret[:], string(card)
-		err = ws.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: who.Rank, Meeting: &m})
+		err = ws.p.Node.Control.Send(x)
 	}
 	if err != nil {
 		ws.p.Eng.PeerDown(peer, err)
 	}
+}
+
+// request returns a message to the node about a proc of another world, with what the node needs to
+// dial it.
+func (ws *worlds) request(w *ConnectedWorld, peer message.Peer, m wireup.OtherWorld) (wireup.Message, error) {
+	rank := wire.WorldRank(comm.Proc(peer) - w.First)
+	card, err := w.card(rank).AppendText(nil)
+	m.World, m.Secret, m.Card = w.World[:], w.Secret[:], string(card)
+	return wireup.Message{Kind: wireup.KindOpen, Peer: rank, Meeting: &m}, err
 }
 
 // takeForeign handles a link to a proc of another world, or the message that there is none.
@@ -361,6 +368,8 @@ func (ws *worlds) takeForeign(d LinkMessage) {
 	}
 	w := ws.Known(name)
 	switch {
+	case d.Msg.Resumable != nil && d.Msg.Resumable.Again:
+		ws.takeAgain(d)
 	case w == nil && d.L != nil && ws.meetings > 0 && len(ws.Early) < maxEarly:
 		ws.Early = append(ws.Early, d)
 	case w == nil || d.Msg.Peer < 0 || int(d.Msg.Peer) >= w.Members:
@@ -373,6 +382,18 @@ func (ws *worlds) takeForeign(d LinkMessage) {
 		delete(w.opening, message.Peer(w.First)+message.Peer(d.Msg.Peer))
 		ws.forget(w)
 	}
+}
+
+// takeAgain handles a further connection of a link, or the message that there is none. Those of a
+// link whose world is not known yet wait behind it.
+func (ws *worlds) takeAgain(d LinkMessage) {
+	session := string(d.Msg.Resumable.Session)
+	first := func(x LinkMessage) bool { return x.Msg.Resumable != nil && string(x.Msg.Resumable.Session) == session }
+	if slices.ContainsFunc(ws.Early, first) && len(ws.Early) < maxEarly {
+		ws.Early = append(ws.Early, d)
+		return
+	}
+	ws.p.Endpoints.again(&d)
 }
 
 func (ws *worlds) takeLink(d LinkMessage, w *ConnectedWorld, peer message.Peer) {
@@ -391,7 +412,7 @@ func (ws *worlds) takeLink(d LinkMessage, w *ConnectedWorld, peer message.Peer) 
 	}
 	w.opening[peer] = true // requests wait for the proc, even if the world is left
 	ws.p.Disconnects.supersede(peer)
-	q, err := ws.p.Endpoints.Add(ws.p.Trace.Traced(d.L, fmt.Sprintf("%s to %v", d.Msg.Transport, ws.Member(comm.Proc(peer))), message.NoPeer), peer)
+	q, err := ws.addLink(&d, w, peer)
 	if err != nil {
 		d.close()
 		ws.p.Disconnects.tellForgotten(w.World[:], d.Msg.Peer)
@@ -402,6 +423,17 @@ func (ws *worlds) takeLink(d LinkMessage, w *ConnectedWorld, peer message.Peer) 
 	if w.Leaving && ws.meetings == 0 {
 		ws.p.Disconnects.askToClose(q)
 	}
+}
+
+func (ws *worlds) addLink(d *LinkMessage, w *ConnectedWorld, peer message.Peer) (*Endpoint, error) {
+	if d.Msg.Resumable == nil {
+		return ws.p.Endpoints.Add(ws.p.Trace.Traced(d.L, fmt.Sprintf("%s to %v", d.Msg.Transport, ws.Member(comm.Proc(peer))), message.NoPeer), peer)
+	}
+	away, err := ws.request(w, peer, wireup.OtherWorld{})
+	if err != nil {
+		return nil, err
+	}
+	return ws.p.Endpoints.addResumable(d, peer, &away)
 }
 
 // takeEarly calls takeForeign again for links that came before their world was known.

@@ -63,3 +63,11 @@ func channelsBy(ctx context.Context, c *Control, transport string) (n int) {
 	}
 	return n
 }
+
+// throughPlugin counts the links of procs whose bytes pass through a transport's plugin, in the job
+// and to other worlds: resumable ones, and others.
+func throughPlugin(c *Control, transport string) (resumable, others int) {
+	away, fixed := c.Worlds.CountLinks(transport, direct.PassesPlugin)
+	resumable, others = c.Direct.CountThroughPlugin(transport)
+	return resumable + away, others + fixed
+}

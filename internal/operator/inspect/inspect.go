@@ -78,7 +78,7 @@ type Spare interface {
 // Worlds are the links to other worlds.
 type Worlds interface {
 	Describe(*links.Node)
-	CountLinks(transport string, chosen func(plane string) bool) int
+	CountLinks(transport string, chosen func(plane string) bool) (resumable, others int)
 }
 
 // Running is what a node can report once the job runs.
@@ -251,8 +251,7 @@ func (c *Control) answer(ctx context.Context, r links.Request) (a links.Answer) 
 		a.Drain, err = drain(ctx, c, r)
 	case r.Op == links.OpReload:
 		a.Reload, err = c.Site.Reload(ctx, r, func(transport string) (resumable, others int) {
-			resumable, others = c.Direct.CountThroughPlugin(transport)
-			return resumable, others + c.Worlds.CountLinks(transport, direct.PassesPlugin) // these never resume
+			return throughPlugin(c, transport)
 		})
 	default:
 		a.Files = c.Site.Verify()

@@ -334,7 +334,7 @@ func (w *Simulation) crashPlugin(c wire.ClientRank) {
 
 // again counts a further connection of a direct link at one end.
 func (x *resumed) again(me int) {
-	if x.places[me].Kind != AtProc {
+	if x.away != nil || x.places[me].Kind != AtProc {
 		return
 	}
 	at := pair{wire.WorldRank(x.places[me].Number), wire.WorldRank(x.places[1-me].Number)}

@@ -245,6 +245,9 @@ func bothLinked(w *Simulation, x pair) bool {
 // replaces records by what a lost link is made again. A node that has just ordered that the link
 // leaves the plugin takes none by it.
 func (x *resumed) replaces(plugin bool) *kernel.Link {
+	if x.away != nil {
+		return x.below(nil)
+	}
 	var state *dynamic.ResumableLink
 	if x.places[1].Kind == AtProc {
 		at := pair{wire.WorldRank(x.places[1].Number), wire.WorldRank(x.places[0].Number)}

@@ -212,7 +212,7 @@ func (p *proc) Now() time.Time { return p.s.w.time() }
 // Watch makes the observer see the bytes of a resumable link.
 func (p *proc) Watch(l link.Link, session []byte) link.Link {
 	x := p.s.w.sessions[resume.ResumableID(session)]
-	if x.places[0] == p.endpoint() {
+	if x.away != nil && x.away.of[0] == p || x.away == nil && x.places[0] == p.endpoint() {
 		return x.watch(l, 0)
 	}
 	return x.watch(l, 1)

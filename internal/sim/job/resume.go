@@ -56,7 +56,10 @@ type resumed struct {
 	shown   *kernel.Link
 	watcher kernel.Watcher
 	spec    kernel.LinkSpec // of the lower links
-	places  [2]Endpoint
+	places  [2]Endpoint     // but for a link between worlds
+	away    *awayLink       // nil: it is inside a job
+	cfg     *Resume
+	fails   float64 // probability that a dial fails
 	session resume.ResumableID
 	ends    [2]resumedEnd                         // the first end dials
 	lower   *kernel.Link                          // the newest one
@@ -74,11 +77,16 @@ type resumedEnd struct {
 
 // newResumed makes a resumable link between two places, without a lower link.
 func (w *Simulation) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
-	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends}
-	x.shown = w.k.NewLink(spec, nil)
+	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends, cfg: w.cfg.Resume, fails: w.cfg.DialFail}
+	x.begin()
+	return x
+}
+
+func (x *resumed) begin() {
+	w := x.w
+	x.shown = w.k.NewLink(x.spec, nil)
 	binary.BigEndian.PutUint64(x.session[:], w.k.Rand().Uint64())
 	w.sessions[x.session] = x
-	return x
 }
 
 func (x *resumed) tell() {
@@ -89,6 +97,10 @@ func (x *resumed) tell() {
 }
 
 func (x *resumed) below(w kernel.Watcher) *kernel.Link {
+	if x.away != nil {
+		x.lower = x.away.keep(x.w.k.NewLink(x.spec, &cutter{x: x, next: w}))
+		return x.lower
+	}
 	s := &observedLink{ends: x.places, shown: x.shown, resumes: true}
 	s.l = x.w.k.NewLink(x.spec, &cutter{x: x, next: w})
 	x.w.openLinks = append(x.w.openLinks, s)
@@ -119,7 +131,7 @@ func (c *cutter) Received(to *kernel.End, n int) {
 
 func (c *cutter) cut(l *kernel.Link) {
 	x, k := c.x, c.x.w.k
-	if !x.up() || !k.Chance(x.w.cfg.Resume.Cuts) {
+	if !x.up() || !k.Chance(x.cfg.Cuts) {
 		return
 	}
 	k.After(k.Between(0, x.spec.Delay), func() { c.cutNow(l) })
@@ -130,7 +142,7 @@ func (c *cutter) cut(l *kernel.Link) {
 // when the next lower link is greeted.
 func (c *cutter) cutUnread(from *kernel.End) {
 	x, k := c.x, c.x.w.k
-	if !x.up() || !k.Chance(5*x.w.cfg.Resume.Cuts) {
+	if !x.up() || !k.Chance(5*x.cfg.Cuts) {
 		return
 	}
 	k.After(x.spec.Delay+k.Between(0, time.Millisecond), func() {
@@ -171,8 +183,8 @@ func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool)
 	w := x.w
 	s := w.dialling(dynamic.ResumePlan(len(ways), limit), x.ends[0].gone)
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
-		w.k.After(w.k.Between(0, w.cfg.Resume.Again), func() {
-			a, failing := s.fails(w.cfg.DialFail)
+		w.k.After(w.k.Between(0, x.cfg.Again), func() {
+			a, failing := s.fails(x.fails)
 			switch {
 			case failing:
 			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while
@@ -260,7 +272,7 @@ func (e *watched) Recv(batch [][]byte) (int, error) {
 		e.told = true
 		w.SawEnd(e.shown.Ends[e.me])
 	}
-	if err != nil && !inOrder(err) {
+	if err != nil && !inOrder(err) && e.away == nil {
 		e.w.cut(e.shown)
 	}
 	return n, err
@@ -310,5 +322,5 @@ func compressOf(w *Simulation) *wireup.Compress {
 }
 
 func (x *resumed) terms(me int) *wireup.Resumable {
-	return &wireup.Resumable{Session: x.session[:], Dialler: me == 0, Window: x.w.cfg.Resume.Window, Limit: x.w.cfg.Resume.Limit}
+	return &wireup.Resumable{Session: x.session[:], Dialler: me == 0, Window: x.cfg.Window, Limit: x.cfg.Limit}
 }

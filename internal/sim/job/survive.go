@@ -176,6 +176,8 @@ func excluded(h *host, f *ending.Failure) {
 type worldLink struct {
 	l  *kernel.Link
 	of []*proc // those at its ends; nil: it is that of a call of a port
+	// resumes means that another one takes its place when it breaks.
+	resumes bool
 }
 
 // between returns the links that are in use between procs of worlds that have met.
@@ -184,20 +186,24 @@ func (a *Worlds) between() []worldLink {
 }
 
 // CutOne cuts one of the links between procs of different worlds, if there is one. The proc of the
-// world with the greater name may be lost by it.
+// world with the greater name may be lost by it, unless the link is resumed.
 func (a *Worlds) CutOne(target int) {
 	all := a.between()
 	if len(all) == 0 {
 		return
 	}
 	x := all[target%len(all)]
+	if a.Counts.Cut++; x.resumes {
+		a.k.Tracef("cut of %s", x.l.Name())
+		x.l.Cut(errors.New("it was cut"))
+		return
+	}
 	loser := x.of[0]
 	if x.of[1].member().Compare(loser.member()) > 0 {
 		loser = x.of[1]
 	}
 	loser.unlinked = true
 	loser.s.w.hit(Fault{Kind: CutLink, Target: target}, x.l.Name(), false)
-	a.Counts.Cut++
 	x.l.Cut(errors.New("it was cut"))
 }
 

@@ -36,6 +36,7 @@ type WorldsConfig struct {
 	Names    names.Limits    // of name servers
 	Backlog  int             // callers that may wait at a port; 0: the node's own limit
 	DialFail float64         // probability that a link cannot be made, though both ends are there
+	Resume   *Resume         // links between procs of different worlds are resumed; nil: they are not
 
 	Calls CallObserver // may be nil
 
@@ -62,6 +63,7 @@ type Counts struct {
 	Spawned, Unspawned       int // worlds; spawns that failed
 	Spares                   int // parts for which a spare site was asked
 	Named, Misnamed          int // requests about names; those requests that failed
+	Resumed                  int // links between worlds that were resumed
 	Broken                   int // links between worlds that broke between their acceptance and their use
 	Renamed, Lost            int // names that were published again; names that could not be published again
 }
@@ -69,6 +71,9 @@ type Counts struct {
 // NewWorlds makes the place where jobs meet.
 func NewWorlds(k *kernel.Kernel, cfg WorldsConfig) *Worlds {
 	cfg.Link.Capacity = cmp.Or(cfg.Link.Capacity, 64<<10)
+	if cfg.Resume != nil {
+		cfg.Resume = cfg.Resume.withDefaults()
+	}
 	a := &Worlds{k: k, cfg: cfg, byName: make(map[dynamic.WorldID]*Simulation)}
 	a.shared = a.newNameServer()
 	return a
@@ -101,6 +106,9 @@ func worldCard(h *host) []byte {
 	c := dynamic.BusinessCard{
 		Version: dynamic.CardVersion, Node: name, ByteOrder: dynamic.LittleEndian,
 		Addresses: []dynamic.TransportAddress{{Transport: "sim", Address: name}},
+	}
+	if h.s.w.cfg.Worlds.cfg.Resume != nil {
+		c.Features = []string{dynamic.ResumeWorldsFeature}
 	}
 	text, err := c.AppendText(nil)
 	if err != nil {
@@ -142,7 +150,7 @@ type (
 )
 
 func newMeetings(s *site) *meetingNode {
-	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Ports: dynamic.Ports[*proc, *kernel.End]{ConnClosed: hungUp}}
+	return &meetingNode{World: s.w.Name(), Able: s.job.AllOwn, Resume: s.w.cfg.Worlds.resumeLimit, Ports: dynamic.Ports[*proc, *kernel.End]{ConnClosed: hungUp}}
 }
 
 // heard handles a proc's message about other worlds. It returns false for other messages.
@@ -183,7 +191,9 @@ func (a *Worlds) carryOut(x meetingStep) {
 	case meetings.Connect:
 		a.call(x)
 	case meetings.Dial:
-		a.dial(p, x.Pair, x.Question)
+		a.dial(x)
+	case meetings.RepairLink:
+		a.repair(x)
 	case meetings.AskNames:
 		a.name(p, x.Message.Kind, x.Message.Meeting)
 	case meetings.PortClosed:
@@ -237,6 +247,7 @@ type Remains struct {
 	Ports    int
 	Requests int // procs with requests under way
 	Pairs    int // pairs that have a link
+	Sessions int // links that may be resumed
 	Links    int // links that are not closed
 	Slots    int // of spawned procs
 	Names    int // that are published
@@ -255,6 +266,7 @@ func (a *Worlds) Left() (r Remains) {
 					r.Ports += n.Ports.Len()
 					r.Requests += n.ProcsWithRequests()
 					r.Pairs += n.Links.Pairs.Len()
+					r.Sessions += n.Links.Resumable.Len()
 				}
 			}
 		}
@@ -273,13 +285,16 @@ func (a *Worlds) Left() (r Remains) {
 func (a *Worlds) link(name string, w kernel.Watcher, of ...*proc) *kernel.Link {
 	spec := a.cfg.Link
 	spec.Name = name
-	l := a.k.NewLink(spec, w)
+	return a.keep(worldLink{l: a.k.NewLink(spec, w), of: of})
+}
+
+func (a *Worlds) keep(x worldLink) *kernel.Link {
 	kept := a.links[:0]
 	for _, x := range a.links {
 		if !x.l.Over() {
 			kept = append(kept, x)
 		}
 	}
-	a.links = append(kept, worldLink{l, of})
-	return l
+	a.links = append(kept, x)
+	return x.l
 }
