@@ -124,6 +124,14 @@ func (d *Dance) NoAnswer(h wire.HostRank, err error) {
 	}
 }
 
+// Connected records that a connection to host h was made and is being greeted, whatever has come of
+// earlier ones: the host answers, though it may be slow.
+func (d *Dance) Connected(h wire.HostRank) {
+	if h >= 0 && int(h) < len(d.silent) {
+		d.silent[h] = false
+	}
+}
+
 // Unreachable records that host h can never be reached. The dance ends with the step Unreachable.
 func (d *Dance) Unreachable(h wire.HostRank, err error) {
 	if d.over || h < 0 || int(h) >= len(d.joined) || d.joined[h] {

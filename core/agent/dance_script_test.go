@@ -21,7 +21,7 @@ import (
 //
 //	hosts self=1 n=3 [skip=(0,2)] [proves=(0,2)] [deadline=seconds] [by=seconds, of all hosts] [also=host rank:prefix]
 //	dials
-//	dialed conn=7 host=0 | failed host=0 | silent host=0
+//	dialed conn=7 host=0 | failed host=0 | silent host=0 | connected host=0
 //	accepted conn=7 [from=host rank] [mapped]
 //	input conn=7 00 00 00 02 ...
 //	admits conn=7 host=2 | proven conn=7 host=2 | brought conn=7 host=2
@@ -87,6 +87,8 @@ func (s *danceScript) command(t *testing.T, d *datadriven.TestData, out *strings
 		s.DialFailed(wire.HostRank(arg("host")), errors.New("connection refused"))
 	case "silent":
 		s.NoAnswer(wire.HostRank(arg("host")), errors.New("no route to host"))
+	case "connected":
+		s.Connected(wire.HostRank(arg("host")))
 	case "accepted":
 		var from wire.HostID
 		if h := ints(d, "from"); len(h) > 0 {

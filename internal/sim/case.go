@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/openimpi/impi/core/agent"
 	"github.com/openimpi/impi/core/startup"
@@ -23,22 +24,27 @@ type Case struct {
 	Key       bool   // sites prove themselves by a key
 	Direct    bool   // procs of our own sites open direct links
 	Boxes     bool   // direct links between procs of one host have fast boxes
-	Serves    bool   // the node of the first site of each job runs its server; only of jobs that survive
+	Serves    bool   // the node of the first site of each job runs its server
 	Questions int    // that each host asks others over channels
 	Boards    bool   // procs of an own host do collective operations in shared memory
 	OnDemand  bool   // all channels between own sites are made on demand
 	DialFail  float64
-	Silent    int             // connections to the server that say nothing
-	Sites     []job.Site      `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
-	Spares    []Spare         `line:"-"` // of all worlds
-	Links     job.Links       `line:"-"`
-	Resume    *job.Resume     `line:"-"` // nil: links are not resumed; of jobs that meet it is for links between them
-	Firewall  *job.Firewall   `line:"-"` // nil: there is none
-	Chunk     int             // size in bytes of the pieces of an agent's memory; 0: as shipped
-	Backlog   int             // callers that may wait at a port; 0: the node's own limit
-	Names     int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
-	Program   *script.Program `line:"-"`
-	Faults    []job.Fault     `line:"-"`
+	Silent    int           // connections to the server that say nothing
+	Starts    time.Duration // the time within which procs begin their program
+	Lasts     time.Duration // how long the job goes on after that, at least
+	Stays     time.Duration // the time within which processes end after Finalize
+	Sites     []job.Site    `line:"-"` // by world and client rank; a world takes as many sites as its procs fill
+	Spares    []Spare       `line:"-"` // of all worlds
+	Links     job.Links     `line:"-"`
+	Resume    *job.Resume   `line:"-"` // nil: links are not resumed; of jobs that meet it is for links between them
+	Firewall  *job.Firewall `line:"-"` // nil: there is none
+	// ServerLost is when servers of jobs with spare sites crash, from when all their procs and spare sites are there.
+	ServerLost time.Duration
+	Chunk      int             // size in bytes of the pieces of an agent's memory; 0: as shipped
+	Backlog    int             // callers that may wait at a port; 0: the node's own limit
+	Names      int             // most names in one scope of a name server, and twice as many in all scopes; 0: as shipped
+	Program    *script.Program `line:"-"`
+	Faults     []job.Fault     `line:"-"`
 }
 
 // Spare is a spare site of a world that exists from the start.
@@ -125,8 +131,8 @@ func (c *Case) checkWorlds() error {
 	if _, losses := c.Program.Recover(); losses {
 		return c.checkSurvival()
 	}
-	if len(c.Faults) > 0 || c.Questions > 0 || c.Serves || c.Silent > 0 || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
-		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no firewall, no silent connections and no foreign sites", ErrCase)
+	if len(c.Faults) > 0 || c.Questions > 0 || c.Serves || c.Stays > 0 || c.Silent > 0 || c.Starts > 0 || c.Lasts > 0 || c.Firewall != nil || slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign != nil }) {
+		return fmt.Errorf("%w: jobs that meet have no faults but a step death or fail, no firewall, no silent connections, no times to start or last and no foreign sites", ErrCase)
 	}
 	return nil
 }

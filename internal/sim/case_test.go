@@ -118,7 +118,7 @@ func TestParseErrors(t *testing.T) {
 // TestNoFaultsChangesNothingElse: a seed without faults is the same case, in which an error is
 // easier to see.
 func TestNoFaultsChangesNothingElse(t *testing.T) {
-	faults := regexp.MustCompile(`(?m)^(fault|firewall) .*\n| (cuts|late|dialfail)=\S*`)
+	faults := regexp.MustCompile(`(?m)^(fault|firewall) .*\n| (cuts|parts|starts|lasts|stays|late|dialfail)=\S*`)
 	for seed := range uint64(100) {
 		with, without := Generate(seed, Limits{}).String(), Generate(seed, Limits{NoFaults: true}).String()
 		if faults.ReplaceAllString(with, "") != faults.ReplaceAllString(without, "") {

@@ -88,6 +88,12 @@ func (g *generator) surroundings(c *Case) {
 			Cuts:   g.pick(0, 0.01, 0.03), // with more, long frames would never get through small links
 		}
 	}
+	if c.Resume != nil && g.OneIn(3) {
+		c.Lasts = g.upTo(3 * time.Second)
+	}
+	if c.Resume != nil && g.OneIn(4) {
+		c.Resume.Parts = g.pick(0.1, 0.5)
+	}
 	if c.Resume != nil && c.Resume.Window%3 == 0 { // no random choice of its own, so that cases stay unchanged
 		c.Resume.Compress = 1 + c.Resume.Window%700
 	}
@@ -107,55 +113,8 @@ func (g *generator) surroundings(c *Case) {
 	if g.OneIn(6) {
 		c.Silent = g.Between(4, 30)
 	}
-	walled := g.OneIn(4) && !g.boxed
-	if walled {
-		c.severalHosts()
-	}
-	switch { // last, so that the draws before do not depend on NoFaults
-	case g.limits.NoFaults && c.Resume != nil:
-		c.Resume.Cuts = 0
-	case g.limits.NoFaults:
-	case g.strays:
-		c.Faults = []job.Fault{{Kind: job.CutLink, Target: 2 + 8*g.IntN(8), Event: uint64(g.Between(1, 200<<g.IntN(5)))}}
-	case slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 3 }) && g.OneIn(4):
-		c.Faults = []job.Fault{g.fault(job.LoseHost, job.LoseHost, job.LoseHost, job.NoMPI)} // often a host whose parent is not the head
-	default:
-		c.Faults = g.faults(c.Resume != nil, len(c.Sites), slices.ContainsFunc(c.Sites, func(s job.Site) bool { return s.Foreign == nil && len(s.Hosts) > 1 }))
-		if slices.ContainsFunc(c.Faults, func(f job.Fault) bool { return f.Kind == job.DrainPlugin }) && g.OneIn(2) {
-			c.Resume.Cuts, c.DialFail = 0, 0
-		}
-		if len(c.Faults) == 0 && g.OneIn(8) {
-			for i := range c.Sites {
-				c.Sites[i].Late = g.upTo(50 * time.Second)
-			}
-		} else if len(c.Faults) == 0 && g.OneIn(12) {
-			c.Faults = []job.Fault{g.fault(job.FailEarly)}
-		} else if len(c.Faults) == 0 && walled {
-			c.Firewall = g.firewall()
-		}
-	}
-}
-
-func (g *generator) firewall() *job.Firewall {
-	longest := script.Pick(g.Draws, 3*time.Second, 8*time.Second, 17*time.Second)
-	f := &job.Firewall{Host: g.IntN(8), For: longest - g.upTo(longest/2), Drops: g.IntN(3) > 0, Must: g.OneIn(2)}
-	switch g.IntN(6) {
-	case 0, 5:
-		f.For = job.Ever
-	case 1: // a host that had not answered could be given up while it is busy
-		f.For, f.Drops, f.Busy = g.upTo(2*time.Second), true, g.upTo(15*time.Second)
-	case 2, 3:
-		f.Only, f.Must, f.Slow = true, false, g.upTo(1500*time.Millisecond)
-		if g.OneIn(2) {
-			f.For = job.Ever
-		}
-	case 4:
-		f.Links, f.Drops, f.Must, f.At = true, g.IntN(4) > 0, false, g.upTo(5*time.Second)
-		if g.OneIn(4) {
-			f.For = job.Ever
-		}
-	}
-	return f
+	c.Serves = c.Sites[0].Foreign == nil && g.OneIn(8)
+	g.mishaps(c)
 }
 
 func (g *generator) routes(s *job.Site) {
@@ -235,6 +194,9 @@ func (g *generator) worlds(c *Case) {
 		c.Links.Worlds.Lend = 0
 	}
 	c.Boxes, c.Boards, c.OnDemand = g.OneIn(2), g.OneIn(2), g.OneIn(2)
+	if _, _, fails := c.Program.Fails(); len(c.Spares) > 0 && !c.OnDemand && !fails && g.OneIn(3) {
+		c.ServerLost = time.Microsecond + g.upTo(200*time.Millisecond)
+	}
 	if !death && g.OneIn(2) {
 		c.DialFail = g.pick(0.1, 0.3, 0.5)
 		if g.OneIn(2) { // a port has one caller at a time
@@ -277,6 +239,9 @@ func (g *generator) spawns(c *Case, o *script.Options) {
 		name := spareName(len(c.sparesOf(s.World)))
 		names[s.World] = append(names[s.World], name, name, name)
 		c.Spares = append(c.Spares, s)
+	}
+	if g.OneIn(4) { // no spawn names it
+		c.Spares = append(c.Spares, Spare{World: g.IntN(len(names)), Spare: job.Spare{Crash: time.Microsecond + g.upTo(300*time.Millisecond)}})
 	}
 	o.Hosts = func(world int) []string {
 		if world < len(names) {
@@ -458,69 +423,4 @@ func (g *generator) link(slowest time.Duration) kernel.LinkSpec {
 		s.Capacity = g.Between(100, 5000)
 	}
 	return s
-}
-
-// faults draws no faults for most seeds, harmless ones for some, and deadly ones for four in ten.
-func (g *generator) faults(resumed bool, sites int, machines bool) (all []job.Fault) {
-	if resumed && g.OneIn(max(2, 4-sites)) {
-		if g.OneIn(2) {
-			return g.drainedAgain()
-		}
-		return []job.Fault{g.fault(job.DrainPlugin)}
-	}
-	for range g.IntN(3) * g.IntN(2) {
-		all = append(all, g.fault(job.Stall, job.PluginCrash))
-	}
-	if resumed && g.OneIn(2) {
-		for range g.Between(1, 10) {
-			all = append(all, g.fault(job.CutLink, job.CutLink, job.HalfClose, job.Stall, job.DrainPlugin, job.UndrainPlugin))
-		}
-		return all
-	}
-	if !g.OneIn(3) {
-		if !resumed && g.OneIn(6) {
-			all = append(all, g.fault(job.FailLate, job.CrashProc, job.CrashProc))
-		}
-		return all
-	}
-	for range 1 + g.IntN(4)/3 {
-		kinds := []job.FaultKind{job.CrashProc, job.CrashProc, job.CrashNode, job.CrashServer, job.CutLink, job.CutLink, job.HalfClose}
-		if machines {
-			kinds = append(kinds, job.LoseHost, job.LoseHost)
-		}
-		all = append(all, g.fault(kinds...))
-	}
-	if slices.ContainsFunc(all, func(f job.Fault) bool { return f.Kind == job.CrashServer }) && g.OneIn(2) {
-		all = append(all, g.fault(job.CrashProc)) // the sites report it to each other without the server
-	}
-	return all
-}
-
-// drainedAgain draws a plugin that is drained, used again, by lost links too, and drained again.
-func (g *generator) drainedAgain() (all []job.Fault) {
-	event, site := 0, g.IntN(64)|1 // there is another transport
-	for _, kind := range []job.FaultKind{job.DrainPlugin, job.UndrainPlugin, job.CutLink, job.CutLink, job.DrainPlugin} {
-		event += g.Between(1, 100<<g.IntN(6))
-		f := job.Fault{Kind: kind, Target: site, Event: uint64(event)}
-		if kind == job.CutLink {
-			f.Target = g.IntN(64)
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
-// fault draws a fault at any time, most often while the job is running.
-func (g *generator) fault(kinds ...job.FaultKind) job.Fault {
-	f := job.Fault{Kind: script.Pick(g.Draws, kinds...), Target: g.IntN(64)}
-	switch {
-	case f.Kind == job.FailLate, f.Kind == job.NoMPI, f.Kind == job.FailEarly:
-	case f.Kind == job.LoseHost && g.OneIn(4): // before the host has connected, or soon after
-		f.At = g.upTo(2 * time.Millisecond)
-	case g.OneIn(3):
-		f.At = g.upTo(200 * time.Millisecond)
-	default:
-		f.Event = uint64(g.Between(1, 100<<g.IntN(7)))
-	}
-	return f
 }

@@ -146,7 +146,7 @@ func (x *execution) ended(w int, r job.Result) *Failure {
 	case !r.FaultHit:
 		return failure("order", fmt.Errorf("nothing deadly happened, but: %w", failed))
 	}
-	return x.survived(r)
+	return x.survived(w, r)
 }
 
 // left checks that nothing of one world is left in another.
@@ -187,8 +187,8 @@ func (x *execution) wellEnded(w int) *Failure {
 
 // survived judges a job that a fault has hit: no site may have ended in order unless all ranks had
 // finished their programs. Package job judges whether all sites have heard of it in time.
-func (x *execution) survived(r job.Result) *Failure {
-	missing := x.missing(0)
+func (x *execution) survived(w int, r job.Result) *Failure {
+	missing := x.missing(w)
 	for i, err := range r.Sites() {
 		if err == nil && missing >= 0 {
 			return failure("survivors", fmt.Errorf("site %d ended in order, but rank %d did not come to the end of its program", i, missing))

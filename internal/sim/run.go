@@ -182,7 +182,7 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 		spares = append(spares, s.Spare)
 	}
 	return job.Config{
-		Spares:  spares,
+		Spares: spares, ServerLost: c.ServerLost, Stays: c.Stays,
 		Survive: survive, Serves: c.Serves, Questions: c.Questions,
 		Sites: append([]job.Site(nil), c.Sites...), Auth: auth, Direct: c.Direct, Boxes: c.Boxes, Boards: c.Boards, DialFail: c.DialFail, OnDemand: c.OnDemand, Firewall: c.Firewall, Silent: c.Silent,
 		Links: c.Links, Resume: resume, ChunkSize: c.chunk(), Observer: observer, Worlds: x.meeting,
@@ -191,9 +191,32 @@ func (x *execution) config(c *Case, w *watch, first int) job.Config {
 			if x.steps != nil {
 				x.steps.players[p.number] = p
 			}
-			return x.program(p)
+			return x.play(p)
 		},
 	}
+}
+
+// turn is how long rank 0 computes, again and again, in a job that goes on after its program.
+const turn = 60 * time.Millisecond
+
+// play runs the program of a proc in the time that the case gives it. Where the job goes on after
+// that, all procs wait for rank 0 most of the time.
+func (x *execution) play(p player) error {
+	if x.c.Starts > 0 {
+		p.Pause(x.k.Between(0, x.c.Starts))
+	}
+	if err := x.program(p); err != nil {
+		return err
+	}
+	for left := x.c.Lasts; left > 0; left -= turn {
+		if p.World().Rank() == 0 {
+			p.Pause(turn)
+		}
+		if err := p.World().Barrier(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (x *execution) run() *Failure {

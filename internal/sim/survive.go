@@ -27,7 +27,7 @@ func (g *generator) survivors(c *Case) {
 				}
 				hosts, here = append(hosts, procs), here-procs
 			}
-			c.Sites = append(c.Sites, job.Site{Hosts: hosts})
+			c.Sites = append(c.Sites, job.Site{Hosts: hosts, Together: len(hosts) == 1 && g.OneIn(3)})
 		}
 	}
 	c.Key, c.Direct, c.Links = g.OneIn(4), true, g.links()
@@ -36,16 +36,33 @@ func (g *generator) survivors(c *Case) {
 	// not read what they have told it before, as with Linux it can.
 	c.Links.Channel.Reset = 0
 	c.Questions, c.Serves = g.Between(0, 4), g.OneIn(2)
+	if g.OneIn(3) {
+		c.Stays = time.Millisecond + g.upTo(200*time.Millisecond)
+	}
 	c.Links.Worlds = g.link(time.Millisecond)
 	if g.OneIn(3) {
 		c.Links.Worlds.Uneven = g.Between(2, 40)
 	}
+	if g.OneIn(4) {
+		c.Resume = &job.Resume{Window: g.Between(200, 20_000), Again: time.Microsecond + g.upTo(20*time.Millisecond), Limit: 2 * time.Second}
+	}
 	if s, _ := c.Program.Recover(); s.Unseen || g.limits.NoFaults {
 		return
 	}
+	if c.Resume != nil {
+		for range g.Between(1, 3) {
+			c.Faults = append(c.Faults, job.Fault{Kind: script.Pick(g.Draws, job.DrainPlugin, job.DrainPlugin, job.UndrainPlugin), Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(6)))})
+		}
+	}
+	if c.Stays > 0 && g.IntN(3) > 0 {
+		c.Faults = append(c.Faults, job.Fault{Kind: job.CrashNode, Target: g.IntN(64), At: g.upTo(c.Stays), Ending: true})
+		if g.OneIn(2) {
+			return
+		}
+	}
 	for range g.Between(1, 4) {
 		f := job.Fault{
-			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.LoseHost, job.LoseHost, job.CutLink, job.CutLink),
+			Kind:   script.Pick(g.Draws, job.CrashProc, job.CrashNode, job.LoseHost, job.LoseHost, job.CutLink, job.CutLink, job.FailLauncher),
 			Target: g.IntN(64), Event: uint64(g.Between(1, 100<<g.IntN(7))),
 		}
 		c.Faults = append(c.Faults, f)
@@ -59,11 +76,11 @@ func (g *generator) survivors(c *Case) {
 	}
 }
 
-var errSurvival = errors.New("of jobs that go on without others procs and nodes crash, and machines are lost, and links between them are cut, by numbers of events; they have own sites, no boards and no channels on demand")
+var errSurvival = errors.New("of jobs that go on without others procs and nodes crash, and machines are lost, and links between them are cut, and plugins drained, by numbers of events or after the end of a site; they have own sites, no boards and no channels on demand")
 
 func (c *Case) checkSurvival() error {
 	for _, f := range c.Faults {
-		if f.Event == 0 || !slices.Contains([]job.FaultKind{job.CrashProc, job.CrashNode, job.LoseHost, job.CutLink}, f.Kind) {
+		if f.Event == 0 && !f.Ending || !slices.Contains([]job.FaultKind{job.CrashProc, job.CrashNode, job.LoseHost, job.CutLink, job.FailLauncher, job.DrainPlugin, job.UndrainPlugin}, f.Kind) {
 			return fmt.Errorf("%w: fault %v: %w", ErrCase, f, errSurvival)
 		}
 	}
@@ -82,6 +99,9 @@ func (x *execution) survive() {
 			return
 		}
 		for _, f := range x.c.Faults {
+			if f.Ending {
+				continue
+			}
 			x.k.AtEvent(x.k.Events()+f.Event, func() { x.lose(f, s.Silent) })
 		}
 		if s.Unseen {
@@ -92,6 +112,17 @@ func (x *execution) survive() {
 				}
 			})
 		}
+	}
+	ended := false
+	for _, w := range x.worlds {
+		job.AtEnd(w, func() {
+			for _, f := range x.c.Faults {
+				if f.Ending && !ended {
+					x.k.After(f.At, func() { x.lose(f, false) })
+				}
+			}
+			ended = true
+		})
 	}
 	x.shared.Die = func(proc int) {
 		x.k.After(0, func() { x.lose(job.Fault{Kind: job.CrashProc, Target: proc}, false) })
@@ -105,7 +136,7 @@ func (x *execution) lose(f job.Fault, silent bool) {
 	case job.CutLink:
 		x.meeting.CutOne(f.Target)
 		return
-	case job.CrashNode:
+	case job.CrashNode, job.FailLauncher, job.DrainPlugin, job.UndrainPlugin:
 		sizes = []int{len(x.c.sitesOf(0)), len(x.c.sitesOf(1))}
 	case job.LoseHost:
 		if sizes = []int{machinesOf(x.c.sitesOf(0)), machinesOf(x.c.sitesOf(1))}; sizes[0]+sizes[1] == 0 {
@@ -118,7 +149,7 @@ func (x *execution) lose(f job.Fault, silent bool) {
 	if f.Target %= sizes[0] + sizes[1]; f.Target >= sizes[0] {
 		w, f.Target = 1, f.Target-sizes[0]
 	}
-	if vanishes {
+	if vanishes || f.Kind == job.DrainPlugin && f.Target%4 == 0 { // or without a remainder by 4 there would be no other transport
 		f.Target += sizes[w]
 	}
 	if silent {
@@ -162,7 +193,7 @@ func (x *execution) recovered(all []job.Result) *Failure {
 // SurviveCounters lists what is counted where jobs go on without lost procs.
 var SurviveCounters = []string{
 	"survival procs left", "survival procs lost", "survival shrinks",
-	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode), "survival faults " + string(job.LoseHost), "survival faults " + string(job.CutLink),
+	"survival faults " + string(job.CrashProc), "survival faults " + string(job.CrashNode), "survival faults " + string(job.LoseHost), "survival faults " + string(job.CutLink), "survival faults " + string(job.FailLauncher),
 	"survival links resumed", "questions over channels answered", "questions over channels in parts",
 	"survival of worlds lost unseen", "survival of silent sites", "survival of partings",
 }

@@ -24,12 +24,13 @@ type siteLine struct {
 	Data       string
 	Slots      int
 	Late       time.Duration
+	Together   bool
 	IsForeign  bool `line:"foreign"`
 	job.Foreign
 }
 
 func (l *siteLine) site() job.Site {
-	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, NoOnDemand: l.NoOnDemand, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots, Late: l.Late}
+	s := job.Site{Hosts: l.Hosts, Params: l.Params, NoDirect: l.NoDirect, NoOnDemand: l.NoOnDemand, Prefer: l.Prefer, Secret: l.Secret, Data: l.Data, Slots: l.Slots, Late: l.Late, Together: l.Together}
 	if l.IsForeign {
 		s.Foreign = &l.Foreign
 	}
@@ -37,7 +38,7 @@ func (l *siteLine) site() job.Site {
 }
 
 func lineOfSite(s *job.Site) string {
-	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, NoOnDemand: s.NoOnDemand, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, Late: s.Late, IsForeign: s.Foreign != nil}
+	l := siteLine{Hosts: s.Hosts, Params: s.Params, NoDirect: s.NoDirect, NoOnDemand: s.NoOnDemand, Prefer: s.Prefer, Secret: s.Secret, Data: s.Data, Slots: s.Slots, Late: s.Late, Together: s.Together, IsForeign: s.Foreign != nil}
 	if s.Params == (startup.Params{}) {
 		l.Params = startup.DefaultParams()
 	}
@@ -169,7 +170,7 @@ func (c *Case) checkNumbers() error {
 	chances := []float64{c.DialFail}
 	least := []int{c.Chunk, c.Backlog, c.Silent}
 	if c.Resume != nil {
-		chances, least = append(chances, c.Resume.Cuts), append(least, c.Resume.Window-1)
+		chances, least = append(chances, c.Resume.Cuts, c.Resume.Parts), append(least, c.Resume.Window-1)
 	}
 	if c.Firewall != nil {
 		least = append(least, c.Firewall.Host)

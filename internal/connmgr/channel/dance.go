@@ -160,7 +160,9 @@ func (d *dancer) dial(x agent.Dial) {
 			if w.Plain && !x.Address.Proves {
 				return d.try(ctx, transports.DialSpec{Address: w.Address, From: w.From}, x.Greeting[:], limit)
 			}
-			return d.c.dialHost(ctx, d.h.Host, x.Host, w, limit)
+			return d.c.dialHost(ctx, d.h.Host, x.Host, w, limit, func() {
+				d.tell(func() { d.dance.Connected(x.Host) })
+			})
 		},
 	}
 	why := func() error {

@@ -50,7 +50,7 @@ func (c *Channels) make(h *end, peer wire.HostRank) {
 	x.Dialing = &dial.Dialing{
 		DialPlan: m, Lock: &c.mu, Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, step dynamic.DialStep) (link.Link, error) {
-			return c.dialHost(ctx, h.Host, peer, w, x.OnDemandLimit(time.Now(), dial.Local(candidates[step.Candidate:])))
+			return c.dialHost(ctx, h.Host, peer, w, x.OnDemandLimit(time.Now(), dial.Local(candidates[step.Candidate:])), nil)
 		},
 	}
 	x.run()

@@ -93,7 +93,7 @@ func (c *Channels) redial(h *end, peer wire.HostRank, why error, limit time.Dura
 
 // dialHost makes a connection for a channel; limit is how long it may take until there is one
 // that is greeted.
-func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Candidate, limit time.Duration) (link.Link, error) {
+func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRank, w routes.Candidate, limit time.Duration, connected func()) (link.Link, error) {
 	var hello dynamic.Hello
 	var token dynamic.Token
 	var ok bool
@@ -105,7 +105,23 @@ func (c *Channels) dialHost(ctx context.Context, h *site.Host, peer wire.HostRan
 	if r := c.Routes.FirstRankOf(peer); r >= 0 && !w.Plain {
 		t = c.Routes.Pinned(w.Transport, r)
 	}
-	return dial.DialAndGreet(ctx, token, dial.WithLimit(t, limit), &hello, w)
+	return dial.DialAndGreet(ctx, token, noting{dial.WithLimit(t, limit), connected}, &hello, w)
+}
+
+// noting is a transport that calls connected, if that is not nil, for each link that it makes, before
+// that is greeted.
+type noting struct {
+	transports.Transport
+	connected func()
+}
+
+// Dial dials by the transport.
+func (n noting) Dial(ctx context.Context, to transports.DialSpec) (link.Link, error) {
+	l, err := n.Transport.Dial(ctx, to)
+	if err == nil && n.connected != nil {
+		n.connected()
+	}
+	return l, err
 }
 
 // dialChannel tries until it succeeds, ctx ends, or the peer has no such channel any more.
@@ -117,7 +133,7 @@ func (c *Channels) dialChannel(ctx context.Context, h *site.Host, peer wire.Host
 	s := dial.Dialing{
 		DialPlan: dynamic.ResumePlan(len(candidates), limit), Candidates: candidates,
 		Dial: func(ctx context.Context, w routes.Candidate, _ dynamic.DialStep) (link.Link, error) {
-			return c.dialHost(ctx, h, peer, w, dynamic.DialLimit)
+			return c.dialHost(ctx, h, peer, w, dynamic.DialLimit, nil)
 		},
 	}
 	s.RoundFailed = func() {

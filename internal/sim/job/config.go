@@ -25,8 +25,10 @@ type Config struct {
 	Boxes    bool // direct links of procs of a host have fast boxes
 	Boards   bool // procs of a host do collective operations in shared memory
 	Survive  bool // the job continues without procs that are lost once all have begun
-	Serves   bool // the node of the first site, which is ours, runs the server; the job survives
+	Serves   bool // the node of the first site, which is ours, runs the server
 	DialFail float64
+
+	Stays time.Duration // the time within which processes end after Finalize
 
 	// Questions is how many questions each host asks others over channels. The observer must not
 	// judge the bytes of channels then.
@@ -34,6 +36,10 @@ type Config struct {
 	Limit     time.Duration // maximum time of startup; 0: a minute
 
 	Firewall *Firewall // nil: hosts can reach each other
+
+	// ServerLost is when the server of a job that has spare sites crashes, counted from when all procs and
+	// spare sites are there. 0: it does not.
+	ServerLost time.Duration
 
 	// Silent is how many connections to the server say nothing. It then keeps few of them.
 	Silent int
@@ -74,6 +80,10 @@ type Site struct {
 	// NoOnDemand means that its release does not announce that it makes channels to other sites on
 	// demand, and does not make them so.
 	NoOnDemand bool
+
+	// Together means that a launcher of the site's own MPI starts and ends its procs, in a job that goes
+	// on without lost procs: with one of them all are lost. The site has one host.
+	Together bool
 
 	// NoDirect means that its procs neither open nor accept direct links.
 	NoDirect bool

@@ -47,7 +47,11 @@ func dances(h *host) {
 	tryListeners(h)
 	tickDance(h)
 	for _, x := range d.Dials() {
-		s.w.k.After(s.w.k.Between(0, time.Millisecond), func() { h.dial(x) })
+		latest := time.Millisecond
+		if s.w.cfg.OnDemand && s.w.k.Chance(0.3) { // others may have all channels of the start long before that
+			latest = 300 * time.Millisecond
+		}
+		s.w.k.After(s.w.k.Between(0, latest), func() { h.dial(x) })
 	}
 	for _, x := range h.backlog {
 		if !x.elsewhere {
@@ -123,6 +127,7 @@ func connected(h, peer *host, x agent.Dial, elsewhere bool, answer func(dynamic.
 		h.greet(l.Ends[0], x, x.Greeting[:], answer)
 		return
 	}
+	h.dance.Connected(x.Host)
 	h.prove(l.Ends[0], x.Host, answer, func() {
 		h.dance.Dialed(h.keep(l.Ends[0]), x.Host)
 		answer(dynamic.DialResult{})

@@ -124,7 +124,8 @@ type Firewall struct {
 	Busy  time.Duration // after that, how long the host greets nobody, as it is busy
 
 	// Links means that it is in the way of links between procs, and not of channels. It comes At that
-	// time after the first host knows the job, and is there until For is over, for all.
+	// time after the first host knows the job, and is there until For is over, for all. While the host
+	// is Busy after that, links that do not resume are not greeted.
 	Links bool
 	At    time.Duration
 }
@@ -176,6 +177,7 @@ func reach(h *host, peer wire.HostRank, transport bool, began time.Time, limit t
 		firewallHits(w, h, peer)
 		f.stop(w, left, limit, w.cfg.Links.Channel, answer, func() { answer(unheard(dynamic.NoRoom)) }) // it is dialled at once when the firewall is gone
 	case left > -f.Busy:
+		h.dance.Connected(peer)
 		w.k.After(dynamic.GreetLimit, func() {
 			answer(dynamic.DialResult{Err: errNoGreeting, Failure: dynamic.GreetingFailed(false, false, h.s.resumes(h.rank, peer))})
 		})
@@ -213,6 +215,16 @@ func reachProc(h *host, peer wire.HostRank, limit time.Duration, answer func(dyn
 		return
 	}
 	connect()
+}
+
+// greetsNobody reports whether a host is too busy to greet those who dial for a link to a proc.
+func greetsNobody(w *Simulation, peer wire.HostRank) bool {
+	f := w.cfg.Firewall
+	if f == nil || !f.Links || !walled(w, peer) {
+		return false
+	}
+	since := w.k.Now() - w.danced - f.At - f.For
+	return since >= 0 && since < f.Busy
 }
 
 // leg is a way from a host to a listener for links between procs.

@@ -25,6 +25,8 @@ type linking struct {
 	spec      kernel.LinkSpec
 	l         *kernel.Link
 	r         *resumed // nil: the link is not resumable
+	slow      bool     // the last dial was greeted too slowly
+	last      int      // the candidate of the last dial
 }
 
 func (w *Simulation) open(p *proc, peer wire.WorldRank) {
@@ -61,6 +63,10 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)
 		w.k.After(retry, func() { d.dialled(step, answer) })
 		return
 	}
+	if d.slow && d.last == step.Candidate {
+		disorder(w, "rank %d dials rank %d again at once, which has greeted too slowly", d.x.local, d.x.peer)
+	}
+	d.slow, d.last = false, step.Candidate
 	if a, failing := fails(w.k, w.cfg.DialFail); failing {
 		answer(a)
 		return
@@ -70,7 +76,15 @@ func (d *linking) dialled(step dynamic.DialStep, answer func(dynamic.DialResult)
 	reachProc(d.p.h, at.to, state.DialLimit(false), func(a dynamic.DialResult) {
 		mustDial(w, at, state, w.k.Now()-began, a)
 		answer(a)
-	}, func() { d.reached(other, step, answer) })
+	}, func() {
+		if d.slow = w.cfg.Resume == nil && at.from != at.to && greetsNobody(w, at.to); d.slow {
+			w.k.After(dynamic.GreetLimit, func() {
+				answer(dynamic.DialResult{Err: errNoGreeting, Failure: dynamic.GreetingFailed(false, false, false)})
+			})
+			return
+		}
+		d.reached(other, step, answer)
+	})
 }
 
 // reached makes a link, or a further connection of it, where the other host was reached.
@@ -275,7 +289,7 @@ func repair(w *Simulation, p *proc, x pair, what dynamic.Repair, epoch uint64) {
 			v := arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: epoch}, true)
 			answered := func() { done(v == dynamic.Accepted, v, "the other end has no such link") }
 			if w.k.Chance(0.5) { // the way back is slow, and the other end dials meanwhile
-				w.k.After(w.k.Between(0, 20*time.Second), answered)
+				w.k.After(w.k.Between(0, 20*time.Second>>w.k.Rand().IntN(9)), answered)
 				return
 			}
 			answered()

@@ -185,7 +185,7 @@ func undisturbed(w *Simulation) bool {
 			return false
 		}
 	}
-	return len(w.hits) == 0 && w.cfg.DialFail == 0 && w.cfg.Resume.Cuts == 0
+	return len(w.hits) == 0 && w.cfg.DialFail == 0 && w.cfg.Resume.Cuts == 0 && w.cfg.Resume.Parts == 0
 }
 
 // mustMove checks, later on, that a link that was ordered to leave the plugin has left it, and that

@@ -29,10 +29,11 @@ const (
 	DrainPlugin   FaultKind = "drain-plugin"   // Target is a client rank; without a remainder by 4, there is no other transport
 	UndrainPlugin FaultKind = "undrain-plugin" // Target is as for DrainPlugin: its plugin is used again
 	NoMPI         FaultKind = "no-mpi"         // Target is as for LoseHost: its procs end well without a call of Init, from the start
+	FailLauncher  FaultKind = "fail-launcher"  // Target picks one of the sites whose procs a launcher starts and ends together
 	FailEarly     FaultKind = "fail-early"     // Target picks one of the own sites of one machine: it fails before it joins the job
 )
 
-// Kinds lists all kinds of fault.
+// Kinds lists the kinds of fault of all jobs, without FailLauncher.
 var Kinds = []FaultKind{CrashProc, FailLate, CrashNode, CrashServer, CutLink, HalfClose, LoseHost, Stall, PluginCrash, DrainPlugin, UndrainPlugin, NoMPI, FailEarly}
 
 // Deadly reports whether a fault of this kind may end the job.
@@ -49,12 +50,18 @@ type Fault struct {
 	// Event, if not 0, is the number of the kernel's event before which the fault happens; At is
 	// ignored then.
 	Event uint64
+
+	// Ending means that At is counted from when the first site has finished.
+	Ending bool
 }
 
 // String returns the fault in the form that ParseFault reads.
 func (f Fault) String() string {
 	if f.Event > 0 {
 		return fmt.Sprintf("%s #%d %d", f.Kind, f.Event, f.Target)
+	}
+	if f.Ending {
+		return fmt.Sprintf("%s end+%v %d", f.Kind, f.At, f.Target)
 	}
 	return fmt.Sprintf("%s %v %d", f.Kind, f.At, f.Target)
 }
@@ -63,14 +70,14 @@ func (f Fault) String() string {
 var ErrFault = errors.New("invalid fault")
 
 // ParseFault parses a fault: its kind, when it happens, and its target. The time is virtual time,
-// as 1.5ms, or the number of an event, as #1234.
+// as 1.5ms, or since the first site has finished, as end+1.5ms, or the number of an event, as #1234.
 func ParseFault(s string) (Fault, error) {
 	words := strings.Fields(s)
 	if len(words) != 3 {
 		return Fault{}, fmt.Errorf("%w %q: write a kind, a time and a target", ErrFault, s)
 	}
 	f := Fault{Kind: FaultKind(words[0])}
-	if !slices.Contains(Kinds, f.Kind) {
+	if f.Kind != FailLauncher && !slices.Contains(Kinds, f.Kind) {
 		return f, fmt.Errorf("%w %q: the kinds are %v", ErrFault, s, Kinds)
 	}
 	var err error
@@ -80,10 +87,11 @@ func ParseFault(s string) (Fault, error) {
 			return f, fmt.Errorf("%w %q: events are numbered from 1", ErrFault, s)
 		}
 	} else {
+		words[1], f.Ending = strings.CutPrefix(words[1], "end+")
 		f.At, err = time.ParseDuration(words[1])
 	}
 	if err != nil || f.At < 0 {
-		return f, fmt.Errorf("%w %q: the time is a duration like 1.5ms or an event like #1234", ErrFault, s)
+		return f, fmt.Errorf("%w %q: the time is a duration like 1.5ms or end+1.5ms, or an event like #1234", ErrFault, s)
 	}
 	if f.Target, err = strconv.Atoi(words[2]); err != nil || f.Target < 0 {
 		return f, fmt.Errorf("%w %q: the target is a number, not negative", ErrFault, s)
@@ -105,12 +113,19 @@ func (w *Simulation) Plan(f Fault) {
 		return
 	default:
 	}
-	if f.Event > 0 {
+	switch {
+	case f.Ending:
+		AtEnd(w, func() { w.k.After(f.At, func() { w.commit(f) }) })
+		return
+	case f.Event > 0:
 		w.k.AtEvent(f.Event, func() { w.commit(f) })
 		return
 	}
 	w.k.After(f.At, func() { w.commit(f) })
 }
+
+// AtEnd has f called when the first site of a job has finished.
+func AtEnd(w *Simulation, f func()) { w.atEnd = append(w.atEnd, f) }
 
 // InjectFault makes a fault happen now.
 func (w *Simulation) InjectFault(f Fault) { w.commit(f) }
@@ -154,6 +169,10 @@ func (w *Simulation) commit(f Fault) {
 	case LoseHost:
 		lose(w, f)
 	case CrashServer:
+		if w.cfg.Serves { // it is in the process of that node
+			w.commit(Fault{Kind: CrashNode, At: f.At, Event: f.Event, Ending: f.Ending})
+			return
+		}
 		if !w.server.ended {
 			w.hit(f, "the server", endsWithServer(w, true))
 			w.server.crash()
@@ -165,6 +184,8 @@ func (w *Simulation) commit(f Fault) {
 		drainPlugin(w, f)
 	case UndrainPlugin:
 		undrainPlugin(w, f)
+	case FailLauncher:
+		failLauncher(w, f)
 	case CutLink, HalfClose, Stall:
 		w.harm(f)
 	}
@@ -235,7 +256,7 @@ func (w *Simulation) harm(f Fault) {
 		w.strike(f, s, s.ends[0], s.ends[1])
 		s.loses(w)
 		s.l.Cut(errors.New("it was cut"))
-	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, UndrainPlugin, LoseHost, NoMPI, FailEarly: // these do not concern links
+	case CrashProc, FailLate, CrashNode, CrashServer, PluginCrash, DrainPlugin, UndrainPlugin, LoseHost, NoMPI, FailLauncher, FailEarly: // these do not concern links
 	}
 }
 

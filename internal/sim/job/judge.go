@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -48,7 +49,7 @@ func (w *Simulation) judge() error {
 	if err := w.agree(); err != nil {
 		return fmt.Errorf("%w: %w", ErrDisorder, err)
 	}
-	if err := errors.Join(w.afterwards(), outlived(w)); err != nil || w.broke == nil {
+	if err := errors.Join(w.afterwards(), outlived(w), left(w)); err != nil || w.broke == nil {
 		return err
 	}
 	if err := errors.Join(w.blamed(), namesLost(w), idleBlamed(w), declined(w)); err != nil {
@@ -105,6 +106,9 @@ func (w *Simulation) agree() error {
 		if s.untold && !w.excused(s) {
 			return fmt.Errorf("the server has closed the connection of site %d without a reason", s.rank)
 		}
+	}
+	if s := w.sites[0]; serves(s) && !w.cfg.Survive && w.server.err != nil && s.err == nil {
+		return fmt.Errorf("site %d has finished, and the server in its node has ended with: %w", s.rank, w.server.err)
 	}
 	if failed != nil && w.server.err == nil {
 		return fmt.Errorf("the server knows nothing of it: %w", failed.err)
@@ -183,13 +187,32 @@ func (w *Simulation) afterwards() error {
 
 // outlived checks that all sites have gone on without the server if nothing else went wrong.
 func outlived(w *Simulation) error {
-	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashServer || w.hits[0].Deadly || w.cfg.Worlds != nil || w.cfg.OnDemand || w.stalled {
+	if len(w.hits) != 1 || w.hits[0].Fault.Kind != CrashServer || w.hits[0].Deadly || w.cfg.Worlds != nil && w.cfg.ServerLost == 0 || w.cfg.OnDemand || w.stalled {
 		return nil
 	}
 	for _, s := range w.sites {
 		if !s.finished {
 			return fmt.Errorf("%w: only the server was lost, and site %d ended with: %w", ErrWrongCause, s.rank, s.err)
 		}
+	}
+	for _, x := range w.spares {
+		if x.failed != nil && x.job != nil && !x.untold {
+			return fmt.Errorf("%w: only the server was lost, and %s ended with: %w", ErrWrongCause, x.name, x.failed)
+		}
+	}
+	return nil
+}
+
+// left checks that no proc has waited in Finalize, until its link is given up, for a peer that has
+// left MPI, if nothing went wrong but what links are made again for.
+func left(w *Simulation) error {
+	if len(w.hits) > 0 || w.cfg.Resume == nil || w.cfg.Survive || !w.ready() {
+		return nil
+	}
+	byTime := func(a, b *proc) int { return cmp.Compare(a.out, b.out) }
+	first, last := slices.MinFunc(w.procs, byTime), slices.MaxFunc(w.procs, byTime)
+	if took := last.out - first.out - w.stalls; took > w.cfg.Resume.Limit/2 {
+		return fmt.Errorf("%w: rank %d has left MPI %v after rank %d", ErrLate, last.rank, took, first.rank)
 	}
 	return nil
 }

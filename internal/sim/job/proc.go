@@ -27,6 +27,7 @@ type proc struct {
 	early    []delivery    // links that arrived before the proc was in MPI
 	ending   bool          // it has called Finalize
 	fini     bool          // its node has received KindFini
+	out      time.Duration // when that was
 	said     bool          // it has told its node that it has finished
 	heard    time.Duration // when its node gets its last message
 	news     time.Duration // when it gets the last news of losses
@@ -91,7 +92,13 @@ func (p *proc) run() (err error) {
 		return err
 	}
 	p.ending = true
-	return p.mpi.Finalize()
+	if err := p.mpi.Finalize(); err != nil {
+		return err
+	}
+	if most := p.s.w.cfg.Stays; most > 0 {
+		p.Pause(p.s.w.k.Between(0, most))
+	}
+	return nil
 }
 
 func (s *site) shared() (*mpi.Roster, error) {
@@ -166,6 +173,9 @@ func (p *proc) crash() {
 	p.crashed = true
 	p.down()
 	p.s.w.crashed(Endpoint{AtProc, int(p.rank)})
+	if p.s.cfg.Together {
+		endTogether(p.s)
+	}
 	p.noticed(ending.Exit{Text: "was killed", Status: 137})
 }
 
@@ -246,7 +256,7 @@ func (s *site) told(p *proc, m wireup.Message) {
 			s.w.open(p, m.Peer)
 		}
 	case wireup.KindFini:
-		p.fini = true
+		p.fini, p.out = true, s.w.k.Now()
 		p.h.sw.ProcDone(p.rank)
 	case wireup.KindAbort:
 		s.report(func(now time.Time) { _ = s.end.ProcAborted(now, p.standing(), m.Code, m.Reason) })

@@ -210,6 +210,9 @@ func (h *host) settle(e *kernel.End, g *dynamic.Acceptor, hello dynamic.Hello, v
 	var target agent.ArrivalTarget
 	if v == dynamic.Accepted {
 		if target, v = h.channels.Arrive(hello); target == agent.NotReady {
+			if h.channels.OnDemand(h.rank, wire.HostRank(hello.Src)) {
+				disorder(h.s.w, "host %d has host %d wait with a channel on demand: that one may give up meanwhile", h.rank, hello.Src)
+			}
 			h.s.w.k.After(time.Millisecond, func() { h.settle(e, g, hello, v, end) })
 			return
 		}

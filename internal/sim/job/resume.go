@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/core/dynamic"
 	"github.com/openimpi/impi/core/resume"
+	"github.com/openimpi/impi/core/wire"
 	"github.com/openimpi/impi/internal/sim/kernel"
 	"github.com/openimpi/impi/internal/wireup"
 	"github.com/openimpi/impi/internal/zstd"
@@ -21,6 +22,10 @@ type Resume struct {
 	Again  time.Duration // maximum wait of a node until it dials again; 10 ms
 	Limit  time.Duration // maximum time that a link may be without a lower link; 1 s
 	Cuts   float64       // probability that a lower link is cut when it has carried something
+
+	// Parts is the probability that the lower link of a direct link is cut when one end closes the
+	// link in order, and that no plugin of the two sites works for a while then.
+	Parts float64
 
 	// Compress is the size in bytes from which a write goes compressed above the lower links; 0:
 	// none does.
@@ -303,7 +308,27 @@ func (e *watched) CloseSend() error {
 // Close is called by the user.
 func (e *watched) Close() error {
 	e.end()
-	return e.Link.Close()
+	err := e.Link.Close()
+	cutClosed(e)
+	return err
+}
+
+// away is longer than a closed link waits to be made again.
+const away = 3 * time.Second
+
+// cutClosed by chance cuts the last lower link of a link that one end has closed, and keeps both
+// sites from making another one until that end has left MPI.
+func cutClosed(e *watched) {
+	x, w := e.resumed, e.w
+	if x.places[0].Kind != AtProc || !x.up() || !w.k.Chance(w.cfg.Resume.Parts) {
+		return
+	}
+	w.met[CutLink]++
+	for _, p := range x.places {
+		w.pluginsBack[w.job.Procs.At(wire.WorldRank(p.Number)).Client] = w.k.Now() + away
+	}
+	w.k.Tracef("cut below %s, which is closed", x.shown.Name())
+	x.lower.Cut(errBroken)
 }
 
 func (e *watched) end() {

@@ -23,6 +23,7 @@ type server struct {
 	dead  bool
 	ended bool
 	lost  wire.ClientMask // sites without which the job continues
+	named wire.ClientMask // sites that have named their rank
 
 	silent map[startup.ConnID]unproved.Source // connections that belong to no site
 	err    error
@@ -40,7 +41,7 @@ func newServer(w *Simulation) (*server, error) {
 	s := &server{w: w, m: m, conns: make(map[startup.ConnID]*conn), silent: make(map[startup.ConnID]unproved.Source)}
 	s.timer = w.k.After(0, s.tick)
 	for range w.cfg.Silent {
-		w.k.After(w.k.Between(0, 4*(w.cfg.Links.Server.Delay+time.Millisecond)), s.connectSilently)
+		w.k.After(w.k.Between(0, 8*(w.cfg.Links.Server.Delay+time.Millisecond)), s.connectSilently)
 	}
 	return s, nil
 }
@@ -52,11 +53,15 @@ const (
 	mostWaiting = 8
 )
 
-// connectSilently connects to the server from one of a few addresses, and says nothing.
+// connectSilently connects to the server from one of a few addresses, or from that of a site that has
+// named its rank, and says nothing.
 func (s *server) connectSilently() {
 	l := s.w.k.NewLink(s.w.cfg.Links.Server, nil)
 	newConn(l.Ends[0], s.w.buf, func([]byte) {}, func(error) {})
 	peer := fmt.Sprintf("10.100.%d.1:4000", s.w.k.Rand().IntN(3))
+	if i := s.w.k.Rand().IntN(2 * len(s.w.sites)); i < len(s.w.sites) && s.named.Has(wire.ClientRank(i)) {
+		peer = clientPeer(i)
+	}
 	s.silent[s.last+1] = sourceOf(peer)
 	s.connect(l.Ends[1], peer)
 	there := make(map[unproved.Source]int)
@@ -115,8 +120,12 @@ func (s *server) act() {
 		c := s.conns[a.Conn]
 		switch {
 		case a.Kind == startup.ActEvent:
-			if a.Event.Kind == startup.EventLost {
+			switch a.Event.Kind {
+			case startup.EventLost:
 				s.lost = s.lost.With(a.Event.Client)
+			case startup.EventJoined:
+				s.named = s.named.With(a.Event.Client)
+			default:
 			}
 			if s.w.k.Tracing() {
 				s.w.k.Tracef("server: %v", a.Event)

@@ -287,8 +287,10 @@ func tieOf(s *site) ending.ServerTie {
 }
 
 // tied reports whether the end of the server ends the site: it runs another MPI or an older
-// release, or its job was spawned.
-func tied(s *site) bool { return s.cfg.Foreign != nil || s.cfg.NoOnDemand || s.w.spawned != nil }
+// release, or its job was spawned, or ends with lost procs and so with the node of its server.
+func tied(s *site) bool {
+	return s.cfg.Foreign != nil || s.cfg.NoOnDemand || s.w.spawned != nil || s.w.cfg.Serves && !s.w.cfg.Survive
+}
 
 func nameOfClient(c wire.ClientRank) string { return fmt.Sprintf("site %d", c) }
 

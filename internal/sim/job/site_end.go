@@ -38,6 +38,11 @@ func (s *site) finish() {
 	}
 	tellSpares(s, "")
 	s.gone()
+	atEnd := s.w.atEnd
+	s.w.atEnd = nil
+	for _, f := range atEnd {
+		f()
+	}
 }
 
 func (s *site) allFinished() bool {
@@ -80,7 +85,7 @@ func (s *site) report(f func(now time.Time)) {
 	now := s.w.time()
 	f(now)
 	at, waits := s.end.Deadline()
-	if waits || s.end.Made() {
+	if (waits || s.end.Made()) && !(s.spared && survives(s.w)) {
 		s.w.broken()
 	}
 	if waits && !waited {
@@ -248,7 +253,7 @@ var errNoPlugin = errors.New("the plugin of transport sim cannot be started")
 func failsEarly(w *Simulation, f Fault) {
 	var all []*site
 	for _, s := range w.sites {
-		if s.cfg.Foreign == nil && s.machines == nil {
+		if s.cfg.Foreign == nil && s.machines == nil && !serves(s) {
 			all = append(all, s)
 		}
 	}

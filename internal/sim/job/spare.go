@@ -40,6 +40,7 @@ type spareSite struct {
 	job    *startup.Job
 	ends   ending.Spare
 	offers map[*site]*spareOffer
+	untold bool            // a site had no link to tell it by that the job was over
 	failed *ending.Failure // how the job has ended for this site, once home is done
 }
 
@@ -87,6 +88,21 @@ func addSpare(w *Simulation, i int) error {
 		})
 	}
 	return nil
+}
+
+// loseServer has the server crash some time after all procs of the job are there, and all spare sites
+// have offered themselves.
+func loseServer(w *Simulation) {
+	late := func(x *spareSite) bool {
+		return !x.home.done && (x.job == nil || slices.ContainsFunc(w.sites, func(s *site) bool { return x.idle(s) == nil }))
+	}
+	switch {
+	case w.Over():
+	case !w.ready() || slices.ContainsFunc(w.spares, late):
+		w.k.After(time.Millisecond, func() { loseServer(w) })
+	default:
+		w.k.After(w.cfg.ServerLost, func() { w.commit(Fault{Kind: CrashServer}) })
+	}
 }
 
 func (x *spareSite) connect() {
@@ -355,7 +371,8 @@ func (x *spareSite) mustOffer(s *site) {
 func tellSpares(s *site, failure string) {
 	for _, x := range s.w.spares {
 		x.mustOffer(s)
-		if l := x.idle(s); l != nil {
+		l := x.idle(s)
+		if x.untold = x.untold || l == nil; l != nil {
 			l.over = true
 			x.offers[s].idle = nil
 			l.near.close()

@@ -14,16 +14,21 @@ import (
 
 var errSurvive = errors.New("a job that survives its procs has own sites, all channels from the start and no boards")
 
-var errServes = errors.New("only a job that survives its procs has its server in a node")
+var errTogether = errors.New("the procs that a launcher starts together are on one host")
+
+var errServes = errors.New("a server in the node of another MPI")
 
 func (c *Config) maySurvive() error {
+	if c.Serves && c.Sites[0].Foreign != nil {
+		return errServes
+	}
 	if !c.Survive {
-		if c.Serves {
-			return errServes
-		}
 		return nil
 	}
 	for i, s := range c.Sites {
+		if s.Together && len(s.Hosts) > 1 {
+			return fmt.Errorf("%w: site %d", errTogether, i)
+		}
 		if s.Foreign != nil || s.NoOnDemand {
 			return fmt.Errorf("%w: site %d", errSurvive, i)
 		}
@@ -67,7 +72,7 @@ func (x *survival) begin() {
 	if x.on = h.s.w.cfg.Survive; !x.on {
 		return
 	}
-	x.rules.Begin(ending.SurvivalNode{Job: h.s.job, FirstHost: h.rank, NHosts: 1, Name: func() string { return nameOf(h) }})
+	x.rules.Begin(ending.SurvivalNode{Job: h.s.job, FirstHost: h.rank, NHosts: 1, Together: h.s.cfg.Together, Name: func() string { return nameOf(h) }})
 	if m := h.s.machines; m != nil {
 		m.tree.SurviveLosses(h.number)
 	}
@@ -95,6 +100,32 @@ func (x *survival) unlinked(p *proc, peer wire.WorldRank, report func()) {
 			report()
 		}
 	})
+}
+
+// failLauncher has the launcher of a site's procs fail, which ends them.
+func failLauncher(w *Simulation, f Fault) {
+	all := slices.DeleteFunc(slices.Clone(w.sites), func(s *site) bool { return !s.cfg.Together || s.done })
+	if len(all) == 0 {
+		return
+	}
+	s := all[f.Target%len(all)]
+	w.hit(f, fmt.Sprintf("the launcher of site %d", s.rank), !survives(w))
+	endTogether(s)
+	w.k.After(w.k.Between(0, time.Millisecond), func() {
+		x, why := &s.hosts[0].survival, ending.NodeFailed(errors.New("the launcher of its procs has failed"))
+		if !x.on || s.end.Failing() || x.over() {
+			s.fail(why)
+			return
+		}
+		x.act(x.rules.LauncherFailed(w.time(), why))
+	})
+}
+
+// endTogether ends all procs of a site soon, as their launcher does when it has lost one.
+func endTogether(s *site) {
+	for _, p := range s.procs {
+		s.w.k.After(s.w.k.Between(0, time.Millisecond), p.crash)
+	}
 }
 
 func (x *survival) hostDied(host wire.HostRank, f *ending.Failure) {
@@ -237,16 +268,18 @@ func (r Result) Left() []bool {
 // lost reports whether the others may go on without the proc: it, its site, or its host or one
 // above that was lost, or it has given way to a proc of another world, after their link was cut.
 func (p *proc) lost() bool {
-	return p.crashed || p.s.dead || p.h.lost || p.unlinked && p.err == nil && !p.fini
+	return p.crashed || p.s.dead || p.h.lost || p.s.cfg.Together && p.s.spared || p.unlinked && p.err == nil && !p.fini
 }
 
 // misreported checks that a site whose job has gone on without procs ends with that as its failure.
 func misreported(s *site) error {
-	lost := 0
+	ranks := make(map[wire.WorldRank]bool)
 	for _, l := range s.hosts[0].survival.rules.All() {
-		lost += int(l.Last-l.First) + 1
+		for r := l.First; r <= l.Last; r++ {
+			ranks[r] = true
+		}
 	}
-	o := s.outcome
+	lost, o := len(ranks), s.outcome
 	if reported := o.Failure != nil && o.Late && o.Failure.Lost == lost && o.Failure.Status != 0; lost > 0 && !reported || lost == 0 && o.Failure != nil && o.Failure.Lost > 0 {
 		return fmt.Errorf("site %d has gone on without %d procs, and ends with %+v", s.rank, lost, o)
 	}
@@ -257,7 +290,12 @@ func misreported(s *site) error {
 // order.
 func (r Result) Unfinished() (err error) {
 	for _, s := range r.World.sites {
-		if !s.dead && !s.finished {
+		lost := slices.ContainsFunc(s.procs, func(p *proc) bool { return p.crashed && !p.fini })
+		switch {
+		case s.cfg.Together && lost && s.finished:
+			err = errors.Join(err, fmt.Errorf("site %d has finished without a proc, with which its launcher has lost all", s.rank))
+		case s.cfg.Together && s.spared:
+		case !s.dead && !s.finished:
 			err = errors.Join(err, fmt.Errorf("site %d has not finished: %w", s.rank, s.err))
 		}
 		if s.finished {

@@ -53,6 +53,7 @@ type Simulation struct {
 	danced      time.Duration     // when the first host has begun its channels
 	repairs     map[*dynamic.ResumableLink]*repairing
 	plans       map[any]*dialling // of pairs of procs or hosts, those that have not ended
+	atEnd       []func()          // called when the first site has finished
 	firewalled  bool              // a host was dialled that a firewall kept from answering for too long
 	stalled     bool              // some link was stalled for longer than failures wait for an explanation
 }
@@ -89,6 +90,9 @@ func New(k *kernel.Kernel, cfg Config) (*Simulation, error) {
 		if err := addSpare(w, i); err != nil {
 			return nil, err
 		}
+	}
+	if cfg.ServerLost > 0 && len(cfg.Spares) > 0 {
+		k.After(0, func() { loseServer(w) })
 	}
 	return w, nil
 }
