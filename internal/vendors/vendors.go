@@ -53,6 +53,10 @@ var All = []Plugin{
 		Planes: []transports.DataPlane{transports.PlaneFD, transports.PlaneRing, transports.PlaneStream},
 		Others: "its links are sockets of TCP, without memory that two procs could share (peer-shm); libimpi-plugin leaves grpc out, which is for where there are no descriptors",
 		NoRow:  "it was not run there yet"},
+	{Name: "pretend-c", build: buildC,
+		Planes: []transports.DataPlane{transports.PlaneRDMA},
+		Others: "it stands for hardware that reads remote memory, as pretend does; libimpi-plugin has no ring for such links, which is for nodes that do not know rdma",
+		NoRow:  "it was not run there yet"},
 }
 
 // Find returns the plugin of the transport with that name, or an error that names it.
@@ -180,11 +184,11 @@ func buildWithLibfabric(source, target string) error {
 	return buildGo(source, target)
 }
 
-func buildC(source, target string) error { return BuildC(source, target, "") }
+func buildC(source, target string) error { return BuildC(source, target, "CFLAGS=-O2 -Werror") }
 
-// BuildC builds source to target with flags for the preprocessor: tests build plugins of older and
-// newer protocols.
-func BuildC(source, target, flags string) error {
+// BuildC builds source to target with variables of make: tests build plugins of older and newer
+// protocols, and with sanitizers.
+func BuildC(source, target string, variables ...string) error {
 	remedy := "apt-get install gcc libc6-dev make pkg-config libnghttp2-dev libssl-dev"
 	for _, name := range []string{"gcc", "make", "pkg-config"} {
 		if _, err := tool(name, remedy); err != nil {
@@ -199,7 +203,7 @@ func BuildC(source, target, flags string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	cmd := exec.Command("make", "-C", source, "OUT="+work, "CC=gcc", "CFLAGS=-O2 -Werror", "CPPFLAGS="+flags)
+	cmd := exec.Command("make", append([]string{"-C", source, "OUT=" + work, "CC=gcc"}, variables...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make: %w: %s", err, brief(out))
 	}
