@@ -14,6 +14,9 @@ const certificates = `cert = "DIR/certs/SITE.pem"  key = "DIR/certs/SITE.key"  c
 // pumped are the data planes by which bytes pass through a plugin.
 var pumped = []string{"ring", "stream", "grpc"}
 
+// onMachine are the plugins of examples/plugins whose links stay on the machine.
+var onMachine = []string{"pretend", "pretend-c"}
+
 // Known lists the transports. The plugins of examples/plugins are built from the checkout
 // in root; if that is impossible, their rows say why.
 func Known(root string) []Transport {
@@ -26,10 +29,7 @@ func Known(root string) []Transport {
 	}
 	all = append(all, natives())
 	for _, g := range vendors.All {
-		if g.NoRow != "" {
-			continue
-		}
-		t := Transport{Name: g.Name, ConfigName: g.Name}
+		t := Transport{Name: g.Name, ConfigName: g.Name, Few: g.Few, Machine: slices.Contains(onMachine, g.Name)}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))
 		}
