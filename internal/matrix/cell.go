@@ -82,6 +82,7 @@ type Transport struct {
 	Missing    string   // why it cannot be run here; empty if it can
 	Machine    bool     // links stay on the machine
 	Datagrams  bool     // links are made of datagrams
+	NoCut      string   // why its links cannot be cut; empty if they can
 	Few        bool     // only some cells: FewPrograms on one machine, and by agents those of the first plane
 	Natives    []string // HCL of each site with an MPI of its own, which ConfigName links; SITE is replaced; nil: they have none
 }

@@ -52,6 +52,14 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 	}
 }
 
+// A cell whose fault cannot be brought about is not run, and says why.
+func TestLinksThatCannotBeCut(t *testing.T) {
+	r := &Runner{Transports: []Transport{{Name: "x", NoCut: "nobody can"}}}
+	if res := r.Run(t.Context(), Cell{"x", "ring", Direct, "ring", LinkCut}); res.Verdict != Unsupported || res.Reason != "nobody can" {
+		t.Errorf("%+v", res)
+	}
+}
+
 func TestTableSaysWhatDidNotRun(t *testing.T) {
 	c := Cell{"tcp", "fd", Direct, "ring", NoFault}
 	d := c
