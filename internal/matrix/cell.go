@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openimpi/impi/internal/provenance"
+	"github.com/openimpi/impi/internal/vendors"
 	"github.com/openimpi/impi/plugins/sdk/transports"
 )
 
@@ -40,7 +41,12 @@ const (
 var (
 	Modes    = []string{Direct, Agents, DirectMachines, AgentsMachines, DirectWide}
 	Programs = []string{"ring", "heat2d", "wordcount", "collectives", "large"}
-	Faults   = []string{NoFault, PluginKilled, LinkCut}
+
+	// FewPrograms are those of transports whose plugins differ from others in how bytes get to the
+	// procs, which these programs show.
+	FewPrograms = []string{"ring", "collectives", "large"}
+
+	Faults = []string{NoFault, PluginKilled, LinkCut}
 )
 
 func (c Cell) String() string {
@@ -76,6 +82,8 @@ type Transport struct {
 	Missing    string   // why it cannot be run here; empty if it can
 	Machine    bool     // links stay on the machine
 	Datagrams  bool     // links are made of datagrams
+	NoCut      string   // why its links cannot be cut; empty if they can
+	Few        bool     // only some cells: FewPrograms on one machine, and by agents those of the first plane
 	Natives    []string // HCL of each site with an MPI of its own, which ConfigName links; SITE is replaced; nil: they have none
 }
 
@@ -89,6 +97,8 @@ func (t Transport) has(plane, mode string) bool {
 	switch {
 	case t.Natives != nil:
 		return mode == Direct
+	case t.Few:
+		return mode == Direct || mode == Agents && plane == t.Planes[0]
 	case mode == Direct || mode == Agents:
 		return true
 	case t.Machine:
@@ -109,7 +119,7 @@ func Select(all []Transport, quick bool) []Cell {
 				if !t.has(plane, mode) {
 					continue
 				}
-				for _, program := range Programs {
+				for _, program := range t.programs() {
 					for _, fault := range Faults {
 						c := Cell{t.Name, plane, mode, program, fault}
 						if !quick || c.telling(t) {
@@ -121,6 +131,19 @@ func Select(all []Transport, quick bool) []Cell {
 		}
 	}
 	return cells
+}
+
+func (t Transport) programs() []string {
+	if t.Few {
+		return FewPrograms
+	}
+	return Programs
+}
+
+// lacks reports whether no transport of a name has cells with a program.
+func lacks(transport, program string) bool {
+	g, err := vendors.Find(transport)
+	return err == nil && g.Few && !slices.Contains(FewPrograms, program)
 }
 
 // telling reports whether the cell is in a quick run.

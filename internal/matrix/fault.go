@@ -125,12 +125,12 @@ func sockets(pid int, f func(fd int) (keep bool)) {
 }
 
 // isLocalLink reports whether a socket is connected to the listener of a transport whose
-// links stay on the machine: one end of each has the listener's address.
+// links stay on the machine: one end of each has the listener's address, a path.
 func isLocalLink(fd int, transport string) bool {
 	for _, address := range []func(int) (unix.Sockaddr, error){unix.Getsockname, unix.Getpeername} {
 		a, err := address(fd)
 		x, ok := a.(*unix.SockaddrUnix)
-		if err == nil && ok && strings.HasSuffix(x.Name, "-"+transport+".sock") {
+		if err == nil && ok && strings.HasSuffix(strings.TrimSuffix(x.Name, filepath.Ext(x.Name)), "-"+transport) {
 			_, err = unix.Getpeername(fd) // a listener has no peer
 			return err == nil
 		}

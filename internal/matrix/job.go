@@ -66,7 +66,10 @@ func (r *Runner) Run(ctx context.Context, c Cell) Result {
 	res := Result{Cell: c, Verdict: Unsupported}
 	t, err := Find(r.Transports, c.Transport)
 	if err == nil {
-		if res.Reason = t.Missing; res.Reason != "" {
+		if res.Reason = t.Missing; res.Reason == "" && c.Fault == LinkCut {
+			res.Reason = t.NoCut
+		}
+		if res.Reason != "" {
 			return res
 		}
 		begun := time.Now()

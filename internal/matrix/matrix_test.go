@@ -11,6 +11,7 @@ import (
 
 	"github.com/openimpi/impi/internal/skips"
 	"github.com/openimpi/impi/internal/soak"
+	"github.com/openimpi/impi/internal/vendors"
 	"github.com/openimpi/impi/internal/wan/tun"
 )
 
@@ -27,7 +28,8 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if guest := x.Name == "websocket" || x.Name == "python"; x.Natives == nil && guest != (x.Missing != "") {
+		_, err = vendors.Find(x.Name)
+		if guest := err == nil; x.Natives == nil && guest != (x.Missing != "") {
 			t.Errorf("%s: %q", c, x.Missing)
 		}
 	}
@@ -39,10 +41,22 @@ func TestEveryCellRunsOrSaysWhyNot(t *testing.T) {
 			want += len(Programs) * len(Faults)
 			continue
 		}
+		if x.Few { // direct by each plane, and by agents by the first
+			want += (len(x.Planes) + 1) * len(FewPrograms) * len(Faults)
+			continue
+		}
 		want += len(x.Planes) * 2 * len(Programs) * len(Faults)
 	}
 	if len(cells) != want {
 		t.Errorf("%d cells, not %d", len(cells), want)
+	}
+}
+
+// A cell whose fault cannot be brought about is not run, and says why.
+func TestLinksThatCannotBeCut(t *testing.T) {
+	r := &Runner{Transports: []Transport{{Name: "x", NoCut: "nobody can"}}}
+	if res := r.Run(t.Context(), Cell{"x", "ring", Direct, "ring", LinkCut}); res.Verdict != Unsupported || res.Reason != "nobody can" {
+		t.Errorf("%+v", res)
 	}
 }
 

@@ -20,7 +20,7 @@ func Table(w io.Writer, results []Result) {
 		tableCells(w, Programs, &notes, func(program string) (v Verdict, reason, name string, ran bool) {
 			i := slices.IndexFunc(row, func(r Result) bool { return r.Program == program })
 			if i < 0 {
-				return v, "", "", false
+				return "", "", "", lacks(first.Transport, program)
 			}
 			return row[i].Verdict, row[i].Reason, row[i].String(), true
 		})

@@ -14,6 +14,14 @@ const certificates = `cert = "DIR/certs/SITE.pem"  key = "DIR/certs/SITE.key"  c
 // pumped are the data planes by which bytes pass through a plugin.
 var pumped = []string{"ring", "stream", "grpc"}
 
+// onMachine are the plugins of examples/plugins whose links stay on the machine.
+var onMachine = []string{"pretend", "pretend-c"}
+
+// uncut says of plugins of examples/plugins why their links cannot be cut.
+var uncut = map[string]string{
+	"ofi": "libfabric has the connections: one that is shut down it makes anew by itself, so that no link breaks, and one that is reset beneath it is not used again within the time of resume",
+}
+
 // Known lists the transports. The plugins of examples/plugins are built from the checkout
 // in root; if that is impossible, their rows say why.
 func Known(root string) []Transport {
@@ -26,10 +34,7 @@ func Known(root string) []Transport {
 	}
 	all = append(all, natives())
 	for _, g := range vendors.All {
-		if g.NoRow != "" {
-			continue
-		}
-		t := Transport{Name: g.Name, ConfigName: g.Name}
+		t := Transport{Name: g.Name, ConfigName: g.Name, Few: g.Few, Machine: slices.Contains(onMachine, g.Name), NoCut: uncut[g.Name]}
 		for _, p := range g.Planes {
 			t.Planes = append(t.Planes, string(p))
 		}

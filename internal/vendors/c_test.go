@@ -27,7 +27,7 @@ func TestCOfOtherAges(t *testing.T) {
 		"newer": {"-DIMPI_OLDEST=2 -DIMPI_NEWEST=3", "P-START-09", 2, 3},
 	} {
 		path := filepath.Join(t.TempDir(), "impi-transport-c")
-		if err := BuildC(filepath.Join(root, "examples", "plugins", "c"), path, age.flags); err != nil {
+		if err := BuildC(filepath.Join(root, "examples", "plugins", "c"), path, "CFLAGS=-O2 -Werror", "CPPFLAGS="+age.flags); err != nil {
 			t.Fatal(err)
 		}
 		rules := regexp.MustCompile("P-START-02|P-START-05|P-START-07|P-START-09|P-START-10|P-CALL-12|T-ORDER-01")

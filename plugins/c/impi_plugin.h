@@ -3,16 +3,16 @@
  *
  * A transport fills in a struct impi_transport and calls impi_serve. The library speaks the
  * protocol of docs/plugin-protocol.md, versions 1 and 2, with libnghttp2 and OpenSSL: the
- * handshake, the control connection with AutoMTLS, descriptor 3, and the data planes fd, ring and
- * stream.
+ * handshake, the control connection with AutoMTLS, descriptor 3, and the data planes fd, ring,
+ * stream and rdma.
  *
  * What holds for all of it:
  *
  * Bytes. A link is a stream of bytes in each direction, without messages: the library adds nothing
  * to what it passes on, and the pieces in which one side writes are not those in which the other
  * side reads. A network of packets or messages needs a framing of the transport's own, which
- * delivers each byte once, in order. What dial and greet exchange before that is not the job's:
- * they read no byte beyond it.
+ * delivers each byte once, in order, or hardware that reads remote memory: struct impi_fabric_ops.
+ * What dial and greet exchange before that is not the job's: they read no byte beyond it.
  *
  * Ends. A link ends in each direction by itself. The end that one side sends (close_write, or
  * shutdown(2) with SHUT_WR) comes behind its last byte, and the other direction goes on. A link
@@ -31,7 +31,8 @@
  * Threads. listen, unlisten, configure and problem are called on the library's one thread: while
  * one of them runs the plugin answers nobody, and a node kills one that is silent for 15 seconds.
  * close of a link that nobody has opened is called there as well. Each dial, each greet and
- * each open link whose bytes are passed on has a thread, with a stack of 1 MiB. SIGTERM and SIGINT
+ * each open link whose bytes are passed on has a thread, with a stack of 1 MiB; register_memory and
+ * unregister_memory are called on those, one at a time. SIGTERM and SIGINT
  * are blocked in all of them, SIGPIPE is ignored, and no thread is ended from outside: they end by
  * themselves, or with the process.
  */
@@ -42,13 +43,14 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* The version of this library, by the rules of semver.org, as the SDK's for Go. */
-#define IMPI_PLUGIN_VERSION "1.0.0"
+#define IMPI_PLUGIN_VERSION "1.1.0"
 
 /* A failure, for the node and its operator. */
 struct impi_error {
@@ -139,10 +141,105 @@ struct impi_conn_ops {
 	void (*reset)(void *state);
 };
 
+/* Memory of a proc, or of the plugin for it. All of a file in memory is mapped. Both belong to the
+ * library, and are there until unregister_memory has returned. */
+struct impi_memory {
+	int fd;              /* of the file, for hardware that takes descriptors (dma-buf, memfd) */
+	void *mem;
+	size_t size;         /* bytes */
+};
+
+/* A read of memory that the peer has registered. */
+struct impi_fabric_read {
+	uint64_t op;         /* its number, which completed gives back: never one that was used before */
+	int rail;            /* 0 to rails - 1 */
+	void *into;          /* inside of memory that is registered here */
+	size_t size;         /* bytes, 1 to 2^30 */
+	void *local;         /* what register_memory has made of that memory */
+	const void *key;     /* what register_memory of the peer has written: from there, so check it */
+	size_t key_size;
+	uint64_t from;       /* offset in the peer's memory, in bytes: also not checked */
+};
+
+/* The end of a read. */
+struct impi_fabric_done {
+	uint64_t op;
+	int failed;          /* nothing is known of the memory: the read is tried again on another rail */
+};
+
+/* What recv gives at the end of the peer's connection. */
+enum { IMPI_ENDED = -2 };
+
+/*
+ * A connection of a fabric, such as InfiniBand or what libfabric has: short messages in both
+ * directions, reliable and in order, and reads of memory that the peer has registered. The library
+ * makes links of it by data plane rdma: long messages are read by the receiver's plugin from the
+ * memory of one proc straight into that of the other, the rest goes through memory that plugin and
+ * proc share. Both ends of a connection have plugins with libimpi-plugin, or with package fabric of
+ * the SDK for Go, whose messages are the same.
+ *
+ * The functions of one connection are called on one thread, one at a time, and none but close may
+ * wait: send, recv, read and completed are how a queue is polled. An error (-1, by errno) is final:
+ * only reset is called after it. Each connection ends with one call of close or reset, which frees
+ * state.
+ */
+struct impi_fabric_ops {
+	/*
+	 * send sends the bytes of all n pieces, at most message, as one message: 1; or takes nothing
+	 * since there is no room now: 0. The memory is used for other bytes once it has returned.
+	 */
+	int (*send)(void *state, const struct iovec *pieces, int n);
+
+	/*
+	 * recv copies the next message into the n pieces, one behind the other, and returns its length;
+	 * 0 if none has come. A message that is longer than the pieces is an error. IMPI_ENDED: the peer
+	 * has called close, and all that it has sent before was returned. The first piece has 32 bytes,
+	 * which only this process sees; a proc can change those of the last piece at any time.
+	 */
+	ssize_t (*recv)(void *state, const struct iovec *pieces, int n);
+
+	/*
+	 * read begins a read: 1; or 0 since there is no room now. *r and the key are the library's and are
+	 * used for other things once it has returned, local and the memory are there until the end of the
+	 * read. A read that cannot be done, as its key is not valid or what it wants is not inside, is one
+	 * that has failed, and no error of the connection.
+	 */
+	int (*read)(void *state, const struct impi_fabric_read *r);
+
+	/*
+	 * completed writes at most n reads that have ended since the last call, in any order, and returns
+	 * how many. All bytes of a read that has not failed are there by then, and it touches the memory no
+	 * more, whether it has failed or not.
+	 */
+	int (*completed)(void *state, struct impi_fabric_done *done, int n);
+
+	/*
+	 * arm is called before the thread sleeps on fd of the connection. 1: it must not, as there is
+	 * something to do. After 0 fd has to become readable (poll(2), POLLIN) when recv or completed may
+	 * have something, or send or read may have room after they had none.
+	 */
+	int (*arm)(void *state);
+
+	/*
+	 * close ends the connection in order: what send has taken still arrives, for which it may wait
+	 * some seconds, and then the peer's recv gives IMPI_ENDED. It closes fd. No read is under way.
+	 */
+	void (*close)(void *state);
+
+	/*
+	 * reset ends the connection at once: the peer's recv has to fail, and not to give IMPI_ENDED. When
+	 * it returns, no read is under way any more, nor will one touch memory: that is the proc's again.
+	 */
+	void (*reset)(void *state);
+};
+
 struct impi_conn {
 	int fd;
 	const struct impi_conn_ops *ops;
 	void *state;
+	const struct impi_fabric_ops *fabric; /* instead of ops, in a transport with register_memory */
+	size_t message;      /* of a connection of a fabric: bytes of a message, 2048 at least */
+	int rails;           /* ways by which it can read, 1 to 64; long reads are divided among them */
 };
 
 /* Where to listen. */
@@ -209,7 +306,42 @@ struct impi_transport {
 	 * well. May be NULL itself.
 	 */
 	const char *(*problem)(void);
+
+	/*
+	 * Both are there if connections are those of a fabric, and then all are. register_memory makes
+	 * memory usable for reads in both directions, puts what it has made at *registration and what the
+	 * peer's read needs at key, which has room for *key_size bytes, 256; the key's length goes to
+	 * *key_size. It gives 0, or -1 if the hardware refuses: then the library closes a registration
+	 * that nothing uses and calls it again. If none is left, the bytes are copied and go by send, and
+	 * the call is repeated for later messages, more and more seldom. So it is fast, and has room for
+	 * what is used at a time: of each connection 8 messages that are sent, and 9 that are received.
+	 */
+	int (*register_memory)(const struct impi_memory *m, void **registration, void *key, size_t *key_size);
+
+	/* Ends a registration: reads by its key fail from then on. Nothing here uses it. */
+	void (*unregister_memory)(void *registration);
 };
+
+/*
+ * Registering memory takes long, so that the library keeps memory registered while procs lend it,
+ * one registration for all links. When more is registered than so many bytes, it closes those that no
+ * message uses; a single one may be larger. Without a call that is 2^30. It may be called at any
+ * time, in configure for example.
+ */
+void impi_keep_registered(uint64_t bytes);
+
+/* What was registered, since the process began. It is in the plugin's statistics as well. */
+struct impi_registrations {
+	uint64_t bytes;      /* registered now */
+	uint64_t made;
+	uint64_t used_again; /* messages and reads whose memory was registered already */
+	uint64_t evicted;    /* registrations that were closed to make room */
+	uint64_t refused;    /* messages and reads whose memory could not be registered */
+};
+
+/* impi_count_registrations may be called on any thread, but not in register_memory and
+ * unregister_memory. The same holds for impi_keep_registered. */
+void impi_count_registrations(struct impi_registrations *to);
 
 /* impi_serve serves the transport until its node ends the process. It does not return. */
 void impi_serve(const struct impi_transport *t, int argc, char **argv) __attribute__((noreturn));

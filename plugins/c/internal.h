@@ -116,7 +116,12 @@ void greeted(uint64_t listener, struct impi_conn *c); /* c NULL: it has failed *
 void dial_for(struct call *c, const struct impi_dial *to);
 void dial_ended(struct call *c, struct impi_conn *conn, struct impi_error *e);
 
-/* planes.c and ring.c */
+/* region.c: memory shared with procs, and waking them. */
+uint8_t *shared_make(const char *name, size_t size, int *fd); /* sealed and mapped; NULL: errno says why */
+int claimed(_Atomic uint32_t *sleeps);                        /* 1: the other side has to be woken */
+void bell_ring(int bell);
+
+/* planes.c, ring.c and rdma_*.c */
 struct link {
 	uint64_t id, listener;
 	uint64_t event; /* that announces it; 0: it was dialled */
@@ -125,7 +130,7 @@ struct link {
 };
 
 struct modes {
-	int fd, ring, stream;       /* wanted by the node, by their rank from 1; 0: not wanted */
+	int fd, rdma, ring, stream; /* wanted by the node, by their rank from 1; 0: not wanted */
 	uint64_t ring_bytes;
 	char names[128];            /* for the error */
 };
@@ -140,12 +145,16 @@ struct pump {
 	size_t size;         /* of the region */
 	uint64_t ring;       /* bytes of each ring */
 	uint64_t head, tail0; /* of the ring that is written, and of the one that is read */
+	struct rdma *rdma;   /* NULL: it is another plane */
 	struct impi_conn conn;
 	int left;            /* the proc has closed the link, or died */
 };
 
 int ring_make(uint64_t wanted, struct pump *p, int *region, int *bell);
 void ring_run(struct pump *p);
+int rdma_make(struct pump *p, int fds[3]);
+void rdma_run(struct pump *p);
+void rdma_drop(struct rdma *x); /* of a link that never ran */
 void stream_run(struct pump *p);
 int64_t linger_end(int64_t now);
 int conn_wait(struct impi_conn *c, short events, int64_t until); /* 1 when it is ready */
@@ -161,7 +170,7 @@ extern int version;
 extern uint64_t last_id, last_event;
 extern int draining, dialling;
 extern struct counts { uint64_t dials, dial_errors, accepts, handed_over; } counts;
-extern const char *const mode_names[5];
+extern const char *const mode_names[6];
 
 int record_send(uint64_t link, int mode, uint32_t side, const int *fds, int n);
 void in_thread(void *(*f)(void *), void *arg);

@@ -1,4 +1,5 @@
-/* How a link's bytes get to its proc: handed over, by a socket (stream), or by a ring (ring.c). */
+/* How a link's bytes get to its proc: handed over, by a socket (stream), by a ring (ring.c), or in
+ * messages (rdma_*.c). */
 #include "internal.h"
 
 #include <errno.h>
@@ -15,8 +16,8 @@
 atomic_int pumps, closing;
 
 /* The modes of records, and their names. */
-enum { MODE_FD = 1, MODE_RING = 3, MODE_STREAM = 4 };
-const char *const mode_names[5] = { "", "fd", "peer-shm", "ring", "stream" };
+enum { MODE_FD = 1, MODE_RING = 3, MODE_STREAM = 4, MODE_RDMA = 5 };
+const char *const mode_names[6] = { "", "fd", "peer-shm", "ring", "stream", "rdma" };
 
 ssize_t conn_read(struct impi_conn *c, void *to, size_t n)
 {
@@ -35,7 +36,9 @@ int conn_close_write(struct impi_conn *c)
 
 void conn_close(struct impi_conn *c)
 {
-	if (c->ops)
+	if (c->fabric)
+		c->fabric->close(c->state);
+	else if (c->ops)
 		c->ops->close(c->state);
 	else
 		close(c->fd);
@@ -44,6 +47,10 @@ void conn_close(struct impi_conn *c)
 void conn_reset(struct impi_conn *c)
 {
 	struct linger hard = { 1, 0 };
+	if (c->fabric) {
+		c->fabric->reset(c->state);
+		return;
+	}
 	if (c->ops) {
 		c->ops->reset(c->state);
 		return;
@@ -230,7 +237,9 @@ static void nothing(void *arg) { (void)arg; }
 static void *run(void *arg)
 {
 	struct pump *p = arg;
-	if (p->region != NULL)
+	if (p->rdma != NULL)
+		rdma_run(p);
+	else if (p->region != NULL)
 		ring_run(p);
 	else
 		stream_run(p);
@@ -256,26 +265,38 @@ static int stream_make(struct pump *p, int fds[2])
 	return 0;
 }
 
+/* near_side makes this side of a link, and the descriptors of the proc's. */
+static int near_side(struct pump *p, int mode, uint64_t ring_bytes, int fds[3])
+{
+	if (mode == MODE_RDMA)
+		return rdma_make(p, fds);
+	return mode == MODE_RING ? ring_make(ring_bytes, p, &fds[0], &fds[1]) : stream_make(p, fds);
+}
+
 /* passed makes the near side of a link and gives the other side to the node. */
 static int passed(struct link *l, int mode, uint64_t *ring_bytes)
 {
 	struct pump *p = need(calloc(1, sizeof *p));
-	int fds[2];
+	int fds[3], n = mode == MODE_RDMA ? 3 : 2;
 	p->conn = l->conn;
-	p->tail = -1;
-	if ((mode == MODE_RING ? ring_make(*ring_bytes, p, &fds[0], &fds[1]) : stream_make(p, fds)) != 0) {
+	p->near = p->tail = -1;
+	if (near_side(p, mode, *ring_bytes, fds) != 0) {
 		free(p);
 		return -1;
 	}
 	*ring_bytes = p->ring;
-	int sent = record_send(l->id, mode, mode == MODE_RING, fds, 2);
-	close(fds[0]), close(fds[1]); /* with a copy left the node would not see the end */
+	int sent = record_send(l->id, mode, mode == MODE_RING, fds, n);
+	for (int i = 0; i < n; i++)
+		close(fds[i]); /* with a copy left the node would not see the end */
 	if (sent != 0) {
-		close(p->near);
+		if (p->near >= 0)
+			close(p->near);
 		if (p->tail >= 0)
 			close(p->tail);
 		if (p->region != NULL)
 			munmap(p->region, p->size);
+		if (p->rdma != NULL)
+			rdma_drop(p->rdma);
 		free(p);
 		return -1;
 	}
@@ -287,7 +308,9 @@ static int passed(struct link *l, int mode, uint64_t *ring_bytes)
 static int choose(const struct link *l, const struct modes *m)
 {
 	int best = 0, rank = 0;
-	const int ranks[5] = { 0, l->conn.ops == NULL ? m->fd : 0, 0, m->ring, m->stream };
+	const int ranks[6] = { 0, l->conn.ops == NULL ? m->fd : 0, 0, m->ring, m->stream, 0 };
+	if (l->conn.fabric != NULL)
+		return m->rdma ? MODE_RDMA : 0;
 	for (int mode = MODE_FD; mode <= MODE_STREAM; mode++)
 		if (ranks[mode] != 0 && (best == 0 || ranks[mode] < rank))
 			best = mode, rank = ranks[mode];
@@ -304,7 +327,8 @@ void open_plane(struct call *c, uint64_t id, const struct modes *m)
 		impi_fail(&e, "internal", 0, "link %llu does not wait here", (unsigned long long)id);
 	} else if (mode == 0) {
 		conn_close(&l->conn);
-		impi_fail(&e, "unsupported", 0, "the link can do %sring, stream; the node wants %s", l->conn.ops ? "" : "fd, ", m->names);
+		impi_fail(&e, "unsupported", 0, "the link can do %s; the node wants %s",
+			l->conn.fabric ? "rdma" : l->conn.ops ? "ring, stream" : "fd, ring, stream", m->names);
 	} else {
 		if (mode == MODE_FD) {
 			failed = record_send(id, mode, 0, &l->conn.fd, 1);
@@ -324,9 +348,10 @@ void open_plane(struct call *c, uint64_t id, const struct modes *m)
 		put_text(&c->answer, 3, mode == MODE_FD ? "the link is a socket of the kernel" : "it is the first that the node wants of those that the link can have");
 		if (mode == MODE_RING) {
 			put_uint(&c->answer, 4, 1);
-			put_text(&c->answer, 5, "socket");
 			put_uint(&c->answer, 6, ring_bytes);
 		}
+		if (mode == MODE_RING || mode == MODE_RDMA)
+			put_text(&c->answer, 5, "socket");
 	}
 	call_done(c);
 }

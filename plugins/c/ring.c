@@ -2,7 +2,6 @@
 #include "internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,15 +41,9 @@ int ring_make(uint64_t wanted, struct pump *p, int *region, int *bell)
 	while (2 * s <= wanted)
 		s *= 2;
 	size_t size = DATA + 2 * s;
-	int fd = memfd_create("impi-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
+	int fd;
+	if ((p->region = shared_make("impi-ring", size, &fd)) == NULL)
 		return -1;
-	if (fallocate(fd, 0, 0, (off_t)size) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0 ||
-		(p->region = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
-		p->region = NULL;
-		close(fd);
-		return -1;
-	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
 		munmap(p->region, size);
 		p->region = NULL;
@@ -87,24 +80,10 @@ static void quiet(struct pump *p)
 	}
 }
 
-static int claimed(_Atomic uint32_t *sleeps)
-{
-	uint32_t one = 1;
-	return atomic_load(sleeps) == 1 && atomic_compare_exchange_strong(sleeps, &one, 0);
-}
-
 static void wake_reader(struct pump *p)
 {
-	ssize_t n;
-	if (!claimed(word_at(p, 0, READER_SLEEPS)))
-		return;
-	do
-		n = send(p->near, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	/* A full one is readable. If the kernel has no memory for the byte only the link's end can wake
-	 * the reader. */
-	if (n < 0 && errno != EAGAIN && errno != EPIPE && errno != ECONNRESET)
-		shutdown(p->near, SHUT_RDWR);
+	if (claimed(word_at(p, 0, READER_SLEEPS)))
+		bell_ring(p->near);
 }
 
 /* unread is how many bytes of ring 1 were not read; -1: the other side breaks the rules. */

@@ -118,7 +118,13 @@ void in_thread(void *(*f)(void *), void *arg)
 
 void leave(int status)
 {
+	struct impi_registrations r;
 	listeners_stop();
+	if (transport->register_memory != NULL) {
+		impi_count_registrations(&r);
+		impi_log("info", "memory of procs: registrations=%llu used_again=%llu evictions=%llu refused=%llu", (unsigned long long)r.made,
+			(unsigned long long)r.used_again, (unsigned long long)r.evicted, (unsigned long long)r.refused);
+	}
 	if (socket_path[0] != 0)
 		unlink(socket_path);
 	_exit(status);
@@ -254,6 +260,10 @@ void impi_serve(const struct impi_transport *t, int argc, char **argv)
 	transport = t;
 	if (t->listen == NULL || t->dial == NULL) {
 		fprintf(stderr, "%s: its struct impi_transport has no %s: listen and dial must both be there\n", t->name, t->listen == NULL ? "listen" : "dial");
+		exit(2);
+	}
+	if ((t->register_memory == NULL) != (t->unregister_memory == NULL)) {
+		fprintf(stderr, "%s: its struct impi_transport has register_memory or unregister_memory alone: there are both or none\n", t->name);
 		exit(2);
 	}
 	if (cookie == NULL || strcmp(cookie, COOKIE_VALUE) != 0)

@@ -125,6 +125,8 @@ static void read_mode(struct request *r, const struct field *f)
 	r->rank++;
 	if (strcmp(s, "fd") == 0)
 		m->fd = r->rank;
+	if (strcmp(s, "rdma") == 0)
+		m->rdma = r->rank;
 	if (strcmp(s, "ring") == 0)
 		m->ring = r->rank;
 	if (strcmp(s, "stream") == 0)
@@ -316,6 +318,34 @@ static void put_packed(struct buf *b, unsigned field, uint64_t from, uint64_t to
 		put_uint(b, field, v);
 }
 
+/* put_number puts an entry of the map of a transport's own numbers. */
+static void put_number(struct buf *b, const char *name, double value)
+{
+	struct buf m = { 0 };
+	put_text(&m, 1, name);
+	put_double(&m, 2, value);
+	put_message(b, 7, &m);
+}
+
+static void stats(struct buf *b)
+{
+	struct impi_registrations r;
+	put_uint(b, 1, counts.dials);
+	put_uint(b, 2, counts.dial_errors);
+	put_uint(b, 3, counts.accepts);
+	put_uint(b, 4, counts.handed_over);
+	put_uint(b, 5, listeners_count());
+	put_uint(b, 6, links_count());
+	put_uint(b, 8, (uint64_t)atomic_load(&pumps));
+	if (transport->register_memory == NULL)
+		return;
+	impi_count_registrations(&r);
+	put_number(b, "registered_bytes", (double)r.bytes);
+	put_number(b, "registrations", (double)r.made);
+	put_number(b, "registration_hits", (double)r.used_again);
+	put_number(b, "registration_evictions", (double)r.evicted);
+}
+
 static void about(struct buf *b, int method)
 {
 	switch (method) {
@@ -332,22 +362,21 @@ static void about(struct buf *b, int method)
 		schema(b);
 		break;
 	case CAPABILITIES:
-		if (!transport->in_process)
-			put_text(b, 1, "fd");
-		put_text(b, 1, "ring");
-		put_text(b, 1, "stream");
+		if (transport->register_memory != NULL) {
+			put_text(b, 1, "rdma");
+		} else {
+			if (!transport->in_process)
+				put_text(b, 1, "fd");
+			put_text(b, 1, "ring");
+			put_text(b, 1, "stream");
+		}
 		put_text(b, 3, transport->reach ? transport->reach : "network");
-		put_uint(b, 4, 1);
+		if (transport->register_memory == NULL)
+			put_uint(b, 4, 1);
 		put_text(b, 5, "socket");
 		break;
 	case STATS:
-		put_uint(b, 1, counts.dials);
-		put_uint(b, 2, counts.dial_errors);
-		put_uint(b, 3, counts.accepts);
-		put_uint(b, 4, counts.handed_over);
-		put_uint(b, 5, listeners_count());
-		put_uint(b, 6, links_count());
-		put_uint(b, 8, (uint64_t)atomic_load(&pumps));
+		stats(b);
 		break;
 	case HEALTH:
 		put_text(b, 1, transport->problem ? transport->problem() : NULL);
@@ -392,6 +421,8 @@ static void carry_out(struct call *c, struct request *r)
 	case OPEN_DATA_PLANE:
 		if (!r->layout || !r->wake)
 			r->modes.ring = 0;
+		if (!r->wake)
+			r->modes.rdma = 0;
 		open_plane(c, r->id, &r->modes);
 		return;
 	case DRAIN:

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/openimpi/impi/internal/matrix"
@@ -30,5 +31,32 @@ func TestKept(t *testing.T) {
 	}
 	if _, err := kept(file, nil); err == nil {
 		t.Error("rubbish is taken for results")
+	}
+}
+
+// Results of several files become one list, in which the last one of a cell counts.
+func TestFrom(t *testing.T) {
+	dir := t.TempDir()
+	page, list := filepath.Join(dir, "page.md"), filepath.Join(dir, "list.json")
+	table := "On 2026-01-02 of commit 0123456789ab.\n\n| tcp | fd | direct | none | ok | ok | ok | ok | ok |\n"
+	for file, text := range map[string]string{page: table, list: `[{"transport":"tcp","data_plane":"fd","mode":"direct","program":"large","fault":"none","verdict":"failed"},
+		{"transport":"c","data_plane":"fd","mode":"direct","program":"ring","fault":"none","verdict":"ok"}]`} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := withThoseOf([]string{page, list}, []matrix.Result{{Cell: matrix.Cell{Transport: "quic"}, Verdict: matrix.OK}})
+	if err != nil || len(got) != 7 || got[0].Made.Commit != "0123456789ab" || got[4].Verdict != matrix.Failed || got[5].Transport != "c" || got[6].Transport != "quic" {
+		t.Errorf("%v, %v", err, got)
+	}
+	for _, wrong := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "x.md")} {
+		if strings.HasSuffix(wrong, ".md") {
+			if err := os.WriteFile(wrong, []byte("nothing"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := withThoseOf([]string{wrong}, nil); err == nil {
+			t.Errorf("results were read from %s", wrong)
+		}
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/openimpi/impi/internal/cmdline"
 	"github.com/openimpi/impi/internal/matrix"
 	"github.com/openimpi/impi/internal/provenance"
+	"github.com/openimpi/impi/internal/vendors"
 )
 
 //go:embed help.txt
@@ -36,6 +37,8 @@ func run(ctx context.Context) int {
 	jobs := fs.Int("jobs", 1, "")
 	out := fs.String("out", "", "")
 	keep := fs.String("keep", "", "")
+	var from []string
+	fs.Func("from", "", func(file string) error { from = append(from, file); return nil })
 	asJSON := fs.Bool("json", false, "")
 	withPeers := fs.Bool("peers", false, "")
 	if err := fs.Parse(os.Args[1:]); err != nil || *jobs < 1 {
@@ -53,6 +56,9 @@ func run(ctx context.Context) int {
 	results, err := sweep(ctx, *bin, *quick, pattern, *limit, *jobs)
 	if err == nil && *keep != "" {
 		results, err = kept(*keep, results)
+	}
+	if err == nil {
+		results, err = withThoseOf(from, results)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "matrix:", err)
@@ -164,8 +170,11 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 		"and that the program went on.\n\n"+
 		"Of the six machines each has two procs. With direct links these have one of shared memory between them, and those to other\n"+
 		"machines are of the row's transport. The links of unix and shm cannot leave a machine: in their rows they are those within the\n"+
-		"machines, and between these is tcp by fd. They have no rows by agents there, as channels are between hosts, and each machine is one.\n\n",
-		provenance.Dates(dates), matrix.WideArea, counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported])
+		"machines, and between these is tcp by fd. They have no rows by agents there, as channels are between hosts, and each machine is one.\n\n"+
+		"Of plugins of examples/plugins that differ from others only in how they are written, or in how bytes get to the procs, there\n"+
+		"are few programs, on one machine, and by agents those of the first data plane: %s. ofi, c and pretend-c are left out,\n"+
+		"with the reason, where libfabric or a C compiler with libnghttp2 is missing. rdma is by hardware that a machine pretends to have.\n\n",
+		provenance.Dates(dates), matrix.WideArea, counts[matrix.OK], counts[matrix.Ended], counts[matrix.Failed], counts[matrix.Unsupported], few())
 	if quick {
 		fmt.Fprint(&b, "This is the quick selection (`-quick`), which shows each data plane with each fault once; \"not run\"\nis what it leaves out.\n\n")
 	}
@@ -176,6 +185,17 @@ func write(results []matrix.Result, counts map[matrix.Verdict]int, out string, q
 		return err
 	}
 	return os.WriteFile(out, []byte(b.String()+peersOf(out)), 0o644)
+}
+
+// few lists the transports of which there are few cells.
+func few() string {
+	var names []string
+	for _, g := range vendors.All {
+		if g.Few {
+			names = append(names, g.Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func versions() string {

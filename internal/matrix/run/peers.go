@@ -14,9 +14,7 @@ import (
 	"github.com/openimpi/impi/internal/provenance"
 )
 
-const peersHeading = "\n## Other MPIs\n"
-
-const peersText = peersHeading + `
+const peersText = matrix.PeersHeading + `
 Made by ` + "`make matrix`, after `make peers`" + `, on %s: jobs of 2+2 procs, of which a site is LAM/MPI 7.1.4, at our server. %d cells ran and
 are ok, %d failed, %d cannot be run for the reasons given. All ranks of both sides must check what they get
 and end well, and nothing may be left over; a side that is killed must leave the other with a message
@@ -26,7 +24,7 @@ that says who is gone. [peers.md](peers.md) has what LAM is not asked, and why.
 
 func peersOf(file string) string {
 	b, _ := os.ReadFile(file)
-	if i := strings.Index(string(b), peersHeading); i >= 0 {
+	if i := strings.Index(string(b), matrix.PeersHeading); i >= 0 {
 		return string(b[i:])
 	}
 	return ""
@@ -93,6 +91,6 @@ func reportPeers(results []matrix.PeerResult, out string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	whole, _, _ := strings.Cut(string(before), peersHeading)
+	whole, _, _ := strings.Cut(string(before), matrix.PeersHeading)
 	return os.WriteFile(out, []byte(whole+b.String()), 0o644)
 }
