@@ -56,8 +56,10 @@ static void end_streak(struct run *r)
 {
 	if (r->since == 0)
 		return;
-	atomic_store_explicit(&r->streak, r->since >= STEADY ? ENOUGH - AGAIN : 0, memory_order_relaxed);
+	r->steady = r->steady + r->since < 4 * STEADY ? r->steady + r->since : 4 * STEADY;
+	atomic_store_explicit(&r->streak, r->steady >= STEADY ? ENOUGH - AGAIN : 0, memory_order_relaxed);
 	r->since = 0;
+	r->steady /= 2;
 }
 
 // merge adds short calls of a name to the burst, or begins another.

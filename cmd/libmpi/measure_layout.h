@@ -34,7 +34,7 @@ enum {
 	// at most MaxUntimedCalls. A core that shares its units with the core of the other proc slows that
 	// proc down while it reads the clock and locks the burst.
 	ENOUGH = 256, // MinStreak: calls that follow each other closely before some are not timed
-	STEADY = 1024, // LongStreak: calls since the last pause, after which a pause is an interruption
+	STEADY = 1024, // LongStreak: calls, as steady counts them, after which a pause is an interruption
 	AGAIN = 16, // MinStreakAfterPause: calls; replaces MinStreak for the run after an interruption
 	STRIDE = 16, // UntimedCalls: calls in a row that are not timed
 	RUN_MOST = 4096, // MaxRunBytes: bytes of a call in a run: larger ones take longer
@@ -96,7 +96,8 @@ struct run {
 	// of Go: mean time of the last UntimedCalls or more untimed calls; guarded by the lock
 	uint64_t pace;
 	uint64_t since; // short calls since the last pause; guarded by the lock
-	uint64_t unused[4];
+	uint64_t steady; // those before it, too, of which each pause leaves half; guarded by the lock
+	uint64_t unused[3];
 	struct tally tallies[TALLIES];
 };
 
@@ -180,7 +181,8 @@ IMPI_AT(run, streak, 8);
 IMPI_AT(run, left, 12);
 IMPI_AT(run, pace, 16);
 IMPI_AT(run, since, 24);
-IMPI_AT(run, unused, 32);
+IMPI_AT(run, steady, 32);
+IMPI_AT(run, unused, 40);
 IMPI_AT(run, tallies, 64);
 
 IMPI_SIZE(burst, 832);

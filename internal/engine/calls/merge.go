@@ -84,6 +84,9 @@ func (m *Memory) called(w about, begun, ended int64, owner bool) {
 	}
 	m.closeBurst()
 	b.run.ends()
+	if owner {
+		b.run.left = 0
+	}
 	var e Event
 	e.set(w, 1)
 	m.Traced.put([]*Event{&e}, begun, ended, 0)

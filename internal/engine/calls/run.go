@@ -9,10 +9,10 @@ import "sync/atomic"
 // proc down while it reads the clock and locks the burst.
 const (
 	MinStreak           = 256     // calls that follow each other closely before some are not timed
-	LongStreak          = 1024    // calls since the last pause, after which a pause is an interruption
+	LongStreak          = 1024    // calls, as steady counts them, after which a pause is an interruption
 	MinStreakAfterPause = 16      // calls; replaces MinStreak for the run after an interruption
 	UntimedCalls        = 16      // calls in a row that are not timed
-	MaxUntimedCalls     = 64      // the same in Go, at most
+	MaxUntimedCalls     = 128     // the same in Go, at most
 	MaxRunBytes         = 4 << 10 // bytes of a call in a run: larger ones take longer
 )
 
@@ -25,7 +25,8 @@ type Run struct {
 	left    uint32        // calls that need not be timed
 	pace    uint64        // of Go: mean time of the last UntimedCalls or more untimed calls; guarded by the lock
 	since   uint64        // short calls since the last pause; guarded by the lock
-	_       [4]uint64
+	steady  uint64        // those before it, too, of which each pause leaves half; guarded by the lock
+	_       [3]uint64
 	tallies [RunKinds]tally
 }
 
@@ -53,7 +54,7 @@ type tally struct {
 // TestInlined.
 func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	t := &r.tallies[k]
-	if r.left == 0 || r.streak.Load() < MinStreak || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
+	if r.left == 0 || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
 		return false
 	}
 	r.left--
@@ -70,26 +71,34 @@ func (r *Run) follows(times uint32) {
 	}
 }
 
-// ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred times
-// a second. If after each stop MinStreak calls were timed before counting begins again, this would
-// be an eighth of all calls of a ping-pong. So after a long streak MinStreakAfterPause calls
-// suffice.
+// ends ends a streak. A virtual machine's timer stops a proc for more than gap some hundred to
+// thousand times a second. If after each stop MinStreak calls were timed before counting begins
+// again, this would be an eighth of all calls of a ping-pong. So after many calls that followed each
+// other closely MinStreakAfterPause suffice. Two stops may be close to each other: half of the calls
+// before the last pause count, too.
 func (r *Run) ends() {
 	if r.since == 0 {
 		return // this pause has ended the run
 	}
+	r.steady = min(r.steady+r.since, maxSteady)
 	again := uint32(0)
-	if r.since >= LongStreak {
+	if r.steady >= LongStreak {
 		again = MinStreak - MinStreakAfterPause
 	}
 	r.streak.Store(again)
 	r.since = 0
+	r.steady /= 2
 }
+
+// maxSteady is the highest value of steady: when phases of communication become short, it takes
+// three pauses until steady is below LongStreak.
+const maxSteady = 4 * LongStreak
 
 // renew has the next calls that are like this one counted, if it is part of a run: as many as
 // probably end within a time, in units of the clock. The caller has looked at the clock; all calls
-// that were counted before are in the burst, which is still locked.
+// that were counted before are in the burst, which is still locked. The caller owns the run.
 func (r *Run) renew(w *about, within uint64) {
+	r.left = 0
 	k := Receives
 	switch Number(w.call) {
 	case Send:
