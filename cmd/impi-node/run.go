@@ -85,7 +85,7 @@ func checkAlone(job *config.Job, site config.Site) error {
 	case len(job.All()) == 1 && !site.Spare:
 		return nil
 	case site.Auth.Random:
-		return fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the job file, or run all sites with one command, without -site", site.Name)
+		return fmt.Errorf("site %s has no key in common with the others: add auth \"key\" { file = \"job.key\" } to the block job, or run all sites with one command, without -site", site.Name)
 	case site.Server.Address.Port() == 0:
 		return fmt.Errorf("site %s and the others do not know the server's port: write embedded_server { listen = \"%v:7800\" }, or run all sites with one command, without -site", site.Name, site.Server.Address.Addr())
 	}
