@@ -111,6 +111,11 @@ func unspecified(like netip.Addr) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
+// firstMove is after how many ticks of silence another port is tried first. What is on its way to the
+// old port is lost by that, and the peer begins again with a small congestion window, so a move must
+// not come with each short outage, or because a busy machine is late.
+const firstMove = 6
+
 // watch looks for silence on a connection. If nothing answers on a dialled one, not even keep-alive
 // packets, a NAT on the way may have dropped us, and another port may work. The time between two
 // attempts grows, so that the peer can notice. u is nil for a connection that was accepted, of which
@@ -121,7 +126,7 @@ func (c *connection) watch(u *udpSocket) {
 	defer tick.Stop()
 	var unheard silence
 	var heard, sent uint64 // number of packets when something last came
-	for silent, limit := 0, 3; c.next(tick); {
+	for silent, limit := 0, firstMove; c.next(tick); {
 		s := c.qc.ConnectionStats()
 		if unheard.tick(s.PacketsReceived) > ticksOf(patience(c.settings.idle, s), every) {
 			c.close(closeSilent, "nothing was heard of the peer")
@@ -131,14 +136,14 @@ func (c *connection) watch(u *udpSocket) {
 			if s.PacketsReceived != heard {
 				heard, sent = s.PacketsReceived, s.PacketsSent
 			}
-			silent, limit = 0, 3
+			silent, limit = 0, firstMove
 			continue
 		}
 		silent++
 		if u == nil || silent < limit || time.Duration(silent)*every < 4*s.SmoothedRTT {
 			continue
 		}
-		if limit == 3 {
+		if limit == firstMove {
 			log.Printf("[INFO] quic: nothing is heard of %s: trying another port", c.qc.RemoteAddr())
 		}
 		u.rebind()
