@@ -44,12 +44,16 @@ func (l *stream) piece(b []byte) int {
 
 // wrote sends a message with so many bytes of data.
 func (l *stream) wrote(s *slot, size int) {
-	head{kindData, size, l.far, l.sendPos}.put(s.data)
+	l.queue(s, size)
+	l.push()
+}
+
+func (l *stream) queue(s *slot, size int) {
+	head{kind: kindData, size: size, to: l.far, value: l.sendPos}.put(s.data)
 	s.kind, s.len = kindData, headSize+size
 	l.sendPos += uint64(size)
 	l.data = append(l.data, s)
 	l.enqueue()
-	l.push()
 }
 
 func (l *stream) unwritable() error {

@@ -146,7 +146,18 @@ func (l *stream) Arm(want link.Interest) bool {
 	return false
 }
 
+// served reports whether the Recv that handles completions has what it wants.
+func (l *stream) served() bool {
+	if l.m != nil {
+		return l.m.took > 0
+	}
+	return len(l.sink) == 0
+}
+
 func (l *stream) ready(want link.Interest) bool {
+	if l.m != nil {
+		return l.m.ready()
+	}
 	return want&link.Readable != 0 && (l.unread > 0 || l.ends && l.got == l.end || l.state == broken) ||
 		want&link.Writable != 0 && (l.hasRoom() || l.unsendable() != nil)
 }

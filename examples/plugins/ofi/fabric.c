@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 struct slab {
@@ -76,7 +77,7 @@ int fabric_info(const char *provider, const char *domain, const char *node, cons
 	struct fi_info *hints = fi_allocinfo();
 	if (!hints)
 		return -FI_ENOMEM;
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | FI_RMA | FI_READ | FI_REMOTE_READ;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
@@ -91,7 +92,13 @@ int fabric_info(const char *provider, const char *domain, const char *node, cons
 	if (domain)
 		hints->domain_attr->name = strdup(domain);
 	keep_signals(was);
-	int ret = fi_getinfo(FI_VERSION(1, 17), node, service, node ? FI_SOURCE : 0, hints, list);
+	int ret = -FI_ENODATA;
+	if (provider)
+		ret = fi_getinfo(FI_VERSION(1, 17), node, service, node ? FI_SOURCE : 0, hints, list);
+	if (ret) {
+		hints->caps = FI_MSG;
+		ret = fi_getinfo(FI_VERSION(1, 17), node, service, node ? FI_SOURCE : 0, hints, list);
+	}
 	restore_signals(was);
 	fi_freeinfo(hints);
 	return ret;
@@ -278,6 +285,48 @@ int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to)
 	int ret = fi_send(f->ep, s->data, len, s->desc, to, &s->ctx);
 	done(f);
 	return ret;
+}
+
+int fabric_register(struct fabric *f, void *p, size_t size, int peers, uint64_t *key, struct fid_mr **mr)
+{
+	int ret = fi_mr_reg(f->domain, p, size, peers ? FI_REMOTE_READ : FI_READ, 0, *key, 0, mr, NULL);
+	if (ret)
+		return ret;
+	*key = fi_mr_key(*mr);
+	if (*key != FI_KEY_NOTAVAIL)
+		return 0;
+	fi_close(&(*mr)->fid);
+	return -FI_ENOKEY;
+}
+
+int fabric_unregister(struct fid_mr *mr) { return fi_close(&mr->fid); }
+
+int fabric_fetch(struct fabric *f, struct slot *s, void *into, size_t len, struct fid_mr *local, fi_addr_t from, uint64_t at, uint64_t key)
+{
+	use(f);
+	ssize_t ret = fi_read(f->ep, into, len, local ? fi_mr_desc(local) : NULL, from, at, key, &s->ctx);
+	done(f);
+	return ret;
+}
+
+void *memory_map(int fd, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int memory_blank(void *p, size_t size)
+{
+	return mmap(p, size, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED ? -1 : 0;
+}
+
+void memory_unmap(void *p, size_t size) { munmap(p, size); }
+
+int memory_others(void)
+{
+	char from = 1, to = 0;
+	struct iovec local = {&to, 1}, remote = {&from, 1};
+	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1;
 }
 
 int fabric_read(struct fabric *f, struct event *events)

@@ -91,6 +91,7 @@ type offer struct {
 	provider string
 	domain   string
 	format   int
+	reads
 }
 
 const (
@@ -100,7 +101,7 @@ const (
 )
 
 func offerOf(i *C.struct_fi_info) offer {
-	return offer{C.GoString(i.fabric_attr.prov_name), C.GoString(i.domain_attr.name), int(i.addr_format)}
+	return offer{C.GoString(i.fabric_attr.prov_name), C.GoString(i.domain_attr.name), int(i.addr_format), readsOf(i)}
 }
 
 type fabric struct {
@@ -118,6 +119,7 @@ type slot struct {
 	data []byte
 	peer *peer // the peer that it is being sent to
 	link *stream
+	read *reading
 	len  int
 	kind byte
 }

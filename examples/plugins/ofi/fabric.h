@@ -9,6 +9,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
 
 // A slot is the memory of one message, sent or received. Its context comes first: libfabric gives
 // the address of that back.
@@ -41,7 +42,8 @@ struct fabric {
 
 enum { batch = 16, no_slot = UINT32_MAX };
 
-// fabric_info asks for endpoints; it returns 0 or a negative error of libfabric.
+// fabric_info asks for endpoints; it returns 0 or a negative error of libfabric. Those that read the
+// memory of others come first, if there are some.
 int fabric_info(const char *provider, const char *domain, const char *node, const char *service, struct fi_info **list);
 
 // fabric_open makes an endpoint of info, of which it keeps a copy. What names the call that failed.
@@ -61,6 +63,23 @@ int fabric_slots(struct fabric *f, uint32_t n, uint32_t room, struct slot **out)
 
 int fabric_receive(struct fabric *f, struct slot *s);
 int fabric_send(struct fabric *f, struct slot *s, size_t len, fi_addr_t to);
+
+// fabric_register registers memory: for peers, which read it by the key, or to be read into. If the
+// provider chooses keys, *key becomes its own.
+int fabric_register(struct fabric *f, void *p, size_t size, int peers, uint64_t *key, struct fid_mr **mr);
+int fabric_unregister(struct fid_mr *mr);
+
+// fabric_fetch begins to read memory of a peer; s is completed by it.
+int fabric_fetch(struct fabric *f, struct slot *s, void *into, size_t len, struct fid_mr *local, fi_addr_t from, uint64_t at, uint64_t key);
+
+// memory_map maps a file once more, or returns NULL. memory_blank replaces what is mapped there by
+// memory of no file: who still writes there, or reads, does not reach the file any more.
+void *memory_map(int fd, size_t size);
+int memory_blank(void *p, size_t size);
+void memory_unmap(void *p, size_t size);
+
+// memory_others reports whether a process may read another one's memory by process_vm_readv.
+int memory_others(void);
 
 // fabric_read returns what has completed, at most batch events, and does not wait.
 int fabric_read(struct fabric *f, struct event *events);

@@ -61,6 +61,7 @@ func (n *node) close() {
 		}
 	}
 	n.f.close()
+	n.forgetMemory()
 	n.claim.free()
 }
 

@@ -56,6 +56,19 @@ func both(t *testing.T, x *transport, ln transports.Listener) (near, far transpo
 	return near, far
 }
 
+// reaches reports whether a node of x has a peer that is another one.
+func (x *transport) reaches(other *node) bool {
+	for _, n := range x.nodes {
+		n.mu.Lock()
+		_, has := n.peers[string(other.f.name)]
+		n.mu.Unlock()
+		if has {
+			return true
+		}
+	}
+	return false
+}
+
 func listens(t *testing.T, x *transport, at transports.ListenSpec) transports.Listener {
 	t.Helper()
 	ln, err := x.Listen(t.Context(), at)
@@ -69,27 +82,37 @@ func listens(t *testing.T, x *transport, at transports.ListenSpec) transports.Li
 // With shm libfabric uses the memory of other endpoints in the process as it is. Whichever end is
 // closed first, whether links are left, and when it is dialled again: nobody uses what has gone.
 func TestTwoEndpointsOfOneProcess(t *testing.T) {
-	shm := map[string]any{"provider": "shm"}
-	for _, pause := range []time.Duration{0, time.Second, removeAfter + time.Second} {
-		t.Run(pause.String(), func(t *testing.T) {
+	shm := map[string]any{"provider": "shm", "rdma": false}
+	for what, wait := range map[string]func(closed *node, others *transport){
+		"at once":                   func(*node, *transport) {},
+		"when its endpoint is gone": func(closed *node, _ *transport) { <-closed.done },
+		"when the other forgets it": func(closed *node, other *transport) {
+			<-closed.done
+			until(t, "the end of a peer", func() bool { return !other.reaches(closed) })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			x, y, at := configured(t, shm), configured(t, shm), here(t)
 			ln := listens(t, x, at)
 			address := ln.Address()
 			_, far := both(t, y, ln)
+			n := ln.(*listener).n
 			far.Close()
 			ln.Close()
-			time.Sleep(pause)
+			wait(n, y)
 			if _, err := dialFrom(t, y, address); err == nil {
 				t.Error("a link to an endpoint that was closed")
 			}
 			ln = listens(t, x, at)
-			near, _ := both(t, y, ln)
+			near, far := both(t, y, ln)
+			n = y.nodes[""]
 			near.Close()
+			far.Close()
 			if err := y.Close(); err != nil { // its endpoint is closed before the listener's
 				t.Fatal(err)
 			}
-			time.Sleep(pause)
+			wait(n, &transport{nodes: map[string]*node{"": ln.(*listener).n}})
 			both(t, configured(t, shm), ln)
 			both(t, y, ln)
 			both(t, x, ln) // to itself
@@ -100,7 +123,7 @@ func TestTwoEndpointsOfOneProcess(t *testing.T) {
 // The first endpoint of a listener has the same name in each process; no name is used twice in one,
 // whether the links of the first go on or not.
 func TestNamesOfEndpoints(t *testing.T) {
-	x, at := configured(t, map[string]any{"provider": "shm"}), here(t)
+	x, at := configured(t, map[string]any{"provider": "shm", "rdma": false}), here(t)
 	first := listens(t, x, at)
 	if to, err := parseAddress(first.Address()); err != nil || strings.Contains(string(to.blob), strconv.Itoa(os.Getpid())) {
 		t.Errorf("%q, %v", to.blob, err)
@@ -134,7 +157,7 @@ func TestNamesOfEndpoints(t *testing.T) {
 
 // libfabric's shm removes an endpoint that lives when another process asks for its name.
 func TestNameOfAnotherProcess(t *testing.T) {
-	x, at := configured(t, map[string]any{"provider": "shm"}), here(t)
+	x, at := configured(t, map[string]any{"provider": "shm", "rdma": false}), here(t)
 	c, err := claimFor(at)
 	if err != nil {
 		t.Fatal(err)

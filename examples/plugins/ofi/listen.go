@@ -8,6 +8,7 @@ import (
 
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	sdkfabric "github.com/openimpi/impi/plugins/sdk/transports/fabric"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
@@ -31,10 +32,18 @@ func (l *listener) Accept(ctx context.Context) (link.Link, error) {
 	case <-l.done:
 		return nil, link.ErrClosed
 	case s := <-l.n.arrived:
-		return conn.New(s), nil
+		return s.link(), nil
 	case <-ctx.Done():
 		return nil, socket.Failure(name, "accept", l.address, ctx.Err())
 	}
+}
+
+// link makes a link of an open stream.
+func (l *stream) link() link.Link {
+	if l.m != nil {
+		return sdkfabric.New(l.m, l.n.cache)
+	}
+	return conn.New(l)
 }
 
 // closeTime is how long Close waits for the links, all of which were closed before, to have told
@@ -93,6 +102,6 @@ func (n *node) leave() {
 	n.users--
 }
 
-// lossy reports whether the provider sends again by itself what the network has lost, for which it
-// has to be called often.
-func (n *node) lossy() bool { return strings.Contains(n.f.offer.provider, "rxd") }
+// lossy reports whether a provider sends again by itself what the network has lost, for which it has
+// to be called often.
+func lossy(provider string) bool { return strings.Contains(provider, "rxd") }

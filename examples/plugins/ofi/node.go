@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"sync"
 	"time"
+
+	sdkfabric "github.com/openimpi/impi/plugins/sdk/transports/fabric"
 )
 
 // Bounds of what peers can make a node keep.
@@ -58,6 +60,11 @@ type node struct {
 	ended    bool
 	done     chan struct{}
 	failed   error
+	cache    *sdkfabric.Cache // of memory that procs lend
+
+	orphans      map[*view]bool // what is still read into, of links that have ended
+	retired      []span         // memory that was given back, which may still be read
+	retiredBytes int
 }
 
 type connectKey struct {
@@ -83,6 +90,7 @@ func newNode(set settings, at endpoint) (*node, error) {
 	if at.listens {
 		n.arrived = make(chan *stream, backlog)
 	}
+	n.cache, n.orphans = sdkfabric.NewCache(n, set.registered), map[*view]bool{}
 	n.known()
 	list, err := f.grow(min(mostReceives, receiveRoom/set.fragment), headSize+set.fragment, true)
 	for _, s := range list {
@@ -147,7 +155,7 @@ func (n *node) progress(l *stream) (found int) {
 			n.event(e)
 		}
 		found += len(list)
-		if len(list) < cap(list) || l != nil && len(l.sink) == 0 {
+		if len(list) < cap(list) || l != nil && l.served() {
 			break
 		}
 	}
@@ -228,7 +236,7 @@ func (n *node) slot(size int) *slot {
 }
 
 func (n *node) release(s *slot) {
-	s.peer, s.link = nil, nil
+	s.peer, s.link, s.read = nil, nil, nil
 	size := 0
 	if len(s.data) > smallRoom {
 		size = 1
@@ -252,7 +260,11 @@ func (n *node) event(e event) {
 	if s == nil {
 		return
 	}
-	if s.c.receives == 0 {
+	switch {
+	case s.read != nil:
+		n.wasRead(s, e.err)
+		return
+	case s.c.receives == 0:
 		n.sent(s, e.err)
 		return
 	}
@@ -329,6 +341,9 @@ func (n *node) connect(h head, rest []byte) {
 	}
 	l := newStream(n, p)
 	l.state, l.far, l.allowed, l.key = halfOpen, h.value, room, key
+	if h.flags == flagMessages && n.set.rdma {
+		l.m = newMessages(l, room)
+	}
 	n.half++
 	n.incoming[key] = l
 	l.resend, l.pause = time.Now().Add(resendFirst), resendFirst

@@ -12,6 +12,7 @@ type peer struct {
 	known    bool // to is valid
 	ready    bool // a message was sent to it
 	posted   int  // messages that the provider has
+	reading  int  // reads that it has
 	links    int
 	queue    []*stream // links that have something to send, each once
 	refusals []refusal
@@ -36,7 +37,7 @@ func (n *node) peer(blob string) *peer {
 	case p == nil && len(n.peers) >= n.f.mostPeers():
 		return nil
 	case p == nil:
-	case p.posted == 0:
+	case p.posted == 0 && p.reading == 0:
 		p.drop(n)
 	default: // sends to it may never complete: a new peer at the address does not wait for them
 		next.to, next.known, p.known = p.to, p.known, false
@@ -116,7 +117,7 @@ func (p *peer) next(n *node) *slot {
 		if s != nil {
 			r := p.refusals[0]
 			s.kind, s.len = kindRefuse, headSize
-			head{kindRefuse, 0, r.number, r.why}.put(s.data)
+			head{kind: kindRefuse, to: r.number, value: r.why}.put(s.data)
 		}
 		return s
 	}
@@ -167,7 +168,7 @@ func (p *peer) tick(n *node, now time.Time) {
 		p.fail(n, errSilent)
 	}
 	gone := p.links == 0 && !p.idle.IsZero() && now.Sub(p.idle) > removeAfter || p.dead != nil
-	if gone && p.posted == 0 {
+	if gone && p.posted == 0 && p.reading == 0 {
 		p.drop(n)
 	}
 }

@@ -88,8 +88,8 @@ func TestPeersThatBreakTheRules(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	good := make([]byte, headSize+3)
-	head{kindData, 3, 7, 9}.put(good)
-	if h, rest, ok := parse(good); !ok || h != (head{kindData, 3, 7, 9}) || len(rest) != 3 {
+	head{kind: kindData, size: 3, to: 7, value: 9}.put(good)
+	if h, rest, ok := parse(good); !ok || h != (head{kind: kindData, size: 3, to: 7, value: 9}) || len(rest) != 3 {
 		t.Errorf("%+v, %v, %v", h, rest, ok)
 	}
 	for i, b := range [][]byte{nil, good[:headSize-1], good[:headSize+2], append(good[:1:1], append([]byte{2}, good[2:]...)...)} {

@@ -85,6 +85,7 @@ type stream struct {
 	until         time.Time // when incomplete sends are given up
 	readBy, sayBy time.Time
 	polling
+	m *messages // nil: its bytes have no boundaries
 }
 
 func newStream(n *node, p *peer) *stream {
@@ -142,7 +143,7 @@ func (l *stream) enqueue() {
 
 // push sends what there is, from a goroutine that is not the node's.
 func (l *stream) push() {
-	if l.peer.push(l.n); l.n.again && l.n.polled == 0 || l.n.lossy() {
+	if l.peer.push(l.n); l.n.again && l.n.polled == 0 || lossy(l.n.f.offer.provider) {
 		l.n.f.wake()
 	}
 }
@@ -165,9 +166,15 @@ func (l *stream) next() (s *slot, more bool) {
 	case todoConnect:
 		h = head{kind: kindConnect, value: l.id}
 		rest = append(room(rest, l.n.set.window), l.n.f.name...)
+		if l.n.set.rdma {
+			h.flags = flagMessages
+		}
 	case todoAccept:
 		h.kind, h.value = kindAccept, l.id
 		rest = room(rest, l.n.set.window)
+		if l.m != nil {
+			h.flags = flagMessages
+		}
 	case todoReset:
 		h.kind = kindReset
 	case todoConfirm:
@@ -276,8 +283,11 @@ func (l *stream) accepted(h head, rest []byte) {
 	case l.key.number != 0 || h.value == 0:
 	case l.state == dialling:
 		n, ok := window(rest)
-		if !ok {
+		if !ok || h.flags != 0 && !l.n.set.rdma {
 			return
+		}
+		if h.flags != 0 {
+			l.m = newMessages(l, n)
 		}
 		l.far, l.allowed, l.state = h.value, n, opened
 		l.todo &^= todoConnect
@@ -327,6 +337,9 @@ func (l *stream) arrived(at uint64, b []byte) {
 func (l *stream) keep(b []byte) {
 	l.got += uint64(len(b))
 	if l.closed {
+		return
+	}
+	if l.m != nil && l.m.take(b) {
 		return
 	}
 	if len(l.sink) > 0 && l.unread == 0 {
@@ -421,6 +434,9 @@ func (l *stream) tick(now time.Time) {
 		l.breakOff(errSilent)
 	case l.state == opened && silence > 0 && now.Sub(l.said) > silence/4:
 		l.want(todoPing)
+	}
+	if l.m != nil {
+		l.m.tick(now)
 	}
 	if now.After(l.until) && (l.state == halfOpen || l.state == abandoned || l.closed) || l.state == broken && l.closed && l.todo == 0 {
 		l.remove()

@@ -14,15 +14,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openimpi/impi/plugins/sdk"
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/transports"
-	"github.com/openimpi/impi/plugins/sdk/transports/conn"
+	sdkfabric "github.com/openimpi/impi/plugins/sdk/transports/fabric"
 	"github.com/openimpi/impi/plugins/sdk/transports/socket"
 )
 
 const (
 	name    = "ofi"
-	version = "1.0.0"
+	version = "1.1.0"
 )
 
 var (
@@ -43,6 +44,8 @@ type settings struct {
 	window                  uint64
 	fragment                int
 	timeout, silence        time.Duration
+	rdma                    bool  // links are of messages
+	registered              int64 // bytes that an endpoint keeps registered
 }
 
 // patience is how long a peer may accept no bytes before its link is given up.
@@ -55,7 +58,7 @@ func (s settings) patience() time.Duration {
 
 func newTransport() *transport {
 	t := &transport{nodes: map[string]*node{}}
-	t.set = settings{provider: "tcp", window: 1 << 20, fragment: defaultFragment, timeout: 10 * time.Second, silence: 10 * time.Second}
+	t.set = settings{provider: "tcp", window: 1 << 20, fragment: defaultFragment, registered: sdkfabric.DefaultBudget, timeout: 10 * time.Second, silence: 10 * time.Second}
 	return t
 }
 
@@ -70,6 +73,9 @@ func (t *transport) Capabilities() transports.Capabilities {
 	c := transports.Capabilities{
 		DataPlanes: []transports.DataPlane{transports.PlaneRing, transports.PlaneStream, transports.PlaneGRPC},
 		Reach:      transports.ReachNetwork,
+	}
+	if t.set.rdma {
+		c.DataPlanes = sdkfabric.Planes()
 	}
 	if strings.HasPrefix(t.set.provider, "shm") {
 		c.Reach = transports.ReachMachine
@@ -96,6 +102,8 @@ func (*transport) Schema() []transports.Setting {
 		{Name: "interface", Type: transports.TypeString, Default: "", Doc: `network interface whose first address is used instead of the host's own, such as "ib0"; for providers with IP addresses`},
 		{Name: "window", Type: transports.TypeNumber, Default: float64(1 << 20), Doc: "bytes that a link takes which nobody has read, from 65536 to 67108864"},
 		{Name: "fragment", Type: transports.TypeNumber, Default: float64(defaultFragment), Doc: "bytes of data in one message, from 1024 to 65000; the same at both sides"},
+		{Name: "rdma", Type: transports.TypeBool, Default: false, Doc: "links carry messages, and long ones are read by the peer from memory that procs lend: data planes rdma and ring. Otherwise ring, stream and grpc. Links between sites that differ are as without it"},
+		{Name: "registered", Type: transports.TypeNumber, Default: float64(sdkfabric.DefaultBudget), Doc: "bytes of lent memory that each endpoint keeps registered, from 4096"},
 		{Name: "timeout", Type: transports.TypeNumber, Default: 10.0, Doc: "seconds that a dial may take"},
 		{Name: transports.SilenceName, Type: transports.TypeNumber, Default: 10.0, Doc: "seconds after which a peer of which nothing is heard is lost; 0: never"},
 		{Name: "env", Type: transports.TypeStrings, Default: []string{}, Doc: `variables for libfabric, as "FI_LOG_LEVEL=warn"; their names begin with FI_`},
@@ -128,6 +136,8 @@ func (t *transport) Configure(given map[string]any) error {
 		return int(x)
 	}
 	s.window, s.fragment = uint64(whole("window", leastWindow, mostWindow)), whole("fragment", 1024, 65000)
+	s.rdma = given["rdma"].(bool)
+	s.registered = int64(whole("registered", 4096, 1<<50))
 	if !(number("timeout") > 0 && number("timeout") <= 3600) {
 		fault("timeout", "is no time from 0 to 3600 seconds", "write a number of seconds, such as 10")
 	}
@@ -177,6 +187,9 @@ func (t *transport) Configure(given map[string]any) error {
 			n.stop()
 		}
 		clear(t.nodes)
+	}
+	if s.rdma && found.problem != "" && t.offer.problem != found.problem {
+		sdk.Logger().Info("long messages are copied, since memory of peers cannot be read", "provider", found.provider, "why", found.problem)
 	}
 	t.set, t.offer = s, found
 	return nil
@@ -332,7 +345,7 @@ func (t *transport) Dial(ctx context.Context, to transports.DialSpec) (link.Link
 		case err != nil:
 			return nil, dialFailure(ctx, to.Address, err)
 		}
-		return conn.New(l), nil
+		return l.link(), nil
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,12 +34,14 @@ func here(t testing.TB) transports.ListenSpec {
 // The providers that need no hardware.
 func TestContract(t *testing.T) {
 	for _, provider := range []string{"tcp", "shm", "udp;ofi_rxd"} {
-		t.Run(provider, func(t *testing.T) {
-			transporttest.Run(t, func(t *testing.T) transporttest.Harness {
-				set := map[string]any{"provider": provider}
-				return transporttest.Harness{Transport: configured(t, set), Dialler: configured(t, set), Listen: here(t)}
+		for _, rdma := range []bool{false, true} {
+			t.Run(provider+" rdma "+strconv.FormatBool(rdma), func(t *testing.T) {
+				transporttest.Run(t, func(t *testing.T) transporttest.Harness {
+					set := map[string]any{"provider": provider, "rdma": rdma}
+					return transporttest.Harness{Transport: configured(t, set), Dialler: configured(t, set), Listen: here(t)}
+				})
 			})
-		})
+		}
 	}
 }
 

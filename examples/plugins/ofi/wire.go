@@ -6,7 +6,8 @@ import "encoding/binary"
 //
 //	0  kind
 //	1  version, 1
-//	2  two zeros
+//	2  flags: 1, of connect and accept: a link of messages
+//	3  zero
 //	4  length of what follows the head
 //	8  number of the link at the receiver, which nobody else knows; 0 with connect
 //	16 a value whose meaning the kind says
@@ -27,6 +28,10 @@ const (
 	kindReset               // the link is broken
 	kindPing                // the sender lives
 )
+
+// flagMessages in a connect says that the dialler's links carry messages whose memory can be read, for
+// data plane "rdma"; in an accept, that this one does. It is not accepted unless it was offered.
+const flagMessages = 1
 
 const (
 	headSize    = 24
@@ -49,21 +54,22 @@ type head struct {
 	size  int
 	to    uint64
 	value uint64
+	flags byte
 }
 
 func (h head) put(b []byte) {
-	b[0], b[1], b[2], b[3] = h.kind, wireVersion, 0, 0
+	b[0], b[1], b[2], b[3] = h.kind, wireVersion, h.flags, 0
 	binary.LittleEndian.PutUint32(b[4:], uint32(h.size))
 	binary.LittleEndian.PutUint64(b[8:], h.to)
 	binary.LittleEndian.PutUint64(b[16:], h.value)
 }
 
 func parse(b []byte) (head, []byte, bool) {
-	if len(b) < headSize || b[1] != wireVersion || b[2] != 0 || b[3] != 0 {
+	if len(b) < headSize || b[1] != wireVersion || b[2]&^flagMessages != 0 || b[3] != 0 {
 		return head{}, nil, false
 	}
-	h := head{b[0], int(binary.LittleEndian.Uint32(b[4:])), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])}
-	return h, b[headSize:], h.size == len(b)-headSize
+	h := head{b[0], int(binary.LittleEndian.Uint32(b[4:])), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]), b[2]}
+	return h, b[headSize:], h.size == len(b)-headSize && (h.flags == 0 || h.kind == kindConnect || h.kind == kindAccept)
 }
 
 func window(b []byte) (uint64, bool) {

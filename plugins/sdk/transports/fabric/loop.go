@@ -67,6 +67,9 @@ type loop struct {
 	err   error
 	event unix.EpollEvent
 
+	weight int // cost of a look that finds nothing, in polls of a proc
+	looks  uint
+
 	stopped atomic.Bool // run has to end
 	mu      sync.Mutex  // of what follows
 	running bool        // run uses both sides
@@ -136,6 +139,25 @@ func (l *loop) openSet() error {
 	return nil
 }
 
+const (
+	onePoll    = 100 * time.Nanosecond // approximate time of a poll of a proc
+	weighEvery = 64
+)
+
+// look is one step. Now and then it measures how long one takes that finds nothing: a look at a
+// vendor's queue takes longer than the polls by which package polling counts, and the proc that waits
+// for the core would wait as long.
+func (l *loop) look() (moved bool, err error) {
+	if l.looks++; l.looks%weighEvery != 0 {
+		return l.pump.step()
+	}
+	before := time.Now()
+	if moved, err = l.pump.step(); !moved { // one that was interrupted changes the weight little
+		l.weight = max(1, min(int(time.Since(before)/onePoll), 2*l.weight))
+	}
+	return moved, err
+}
+
 // run passes messages on until the proc has gone and has nothing left to be passed on.
 func (l *loop) run() (err error) {
 	l.begin()
@@ -145,23 +167,27 @@ func (l *loop) run() (err error) {
 		return err
 	}
 	var patience time.Time // when the peer has had enough time
-	for i := 0; ; i++ {
+	l.weight = 1
+	for i, empty := 0, 0; ; i += l.weight {
 		if l.stopped.Load() {
 			return errStopped
 		}
 		var moved bool
-		moved, err = l.pump.step()
+		moved, err = l.look()
 		if err != nil {
 			return err
 		}
 		if moved {
-			i, patience = -1, time.Time{}
+			i, empty, patience = -l.weight, 0, time.Time{}
+			if spin.Yields() && spin.PollsBeforeYield() == 0 {
+				polling.Yield() // the proc may share the core
+			}
 			continue
 		}
 		if i == 0 {
 			spin.Begin()
 		}
-		if i%lookEvery == lookEvery-1 {
+		if empty++; empty%lookEvery == 0 {
 			if err = l.port.Look(); err != nil {
 				return err
 			}
@@ -169,7 +195,7 @@ func (l *loop) run() (err error) {
 		if !spin.Over(i) && !l.port.Left() {
 			continue
 		}
-		i = -1
+		i, empty = -l.weight, 0
 		if done, err := l.pump.finished(); done || err != nil {
 			return err
 		}
