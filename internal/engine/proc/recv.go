@@ -36,7 +36,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 	defer p.Unlock()
 	if begun != 0 {
 		run := p.Account.run
-		if run != nil && calls.IsUntimed(begun) && !p.looksAtAllNext() && run.Count(calls.Receives, src, tag, len(b), ContextOf(c)) {
+		if run != nil && calls.IsUntimed(begun) && !looksAtAllNext(p) && run.Count(calls.Receives, src, tag, len(b), ContextOf(c)) {
 			r.Counted()
 		} else {
 			r.Begin(run != nil, begun, src, tag, int64(len(b)), ContextOf(c))
@@ -61,7 +61,7 @@ func (c *Comm) RecvElements(b []byte, k datatype.Kind, src, tag int, measured bo
 }
 
 // receives is the number of receives that were tried without a request.
-func (p *Process) receives() *uint32 {
+func receives(p *Process) *uint32 {
 	if p.FastPath != nil {
 		return &p.FastPath.Streak
 	}
@@ -70,12 +70,12 @@ func (p *Process) receives() *uint32 {
 
 // looksAtAllNext reports whether the next receive looks at all links before it waits for its
 // message. It is one that waits, so its time is measured from the start.
-func (p *Process) looksAtAllNext() bool { return (*p.receives()+1)%StreakMax == 0 }
+func looksAtAllNext(p *Process) bool { return (*receives(p)+1)%StreakMax == 0 }
 
 // recvEager receives without a request, if the message comes soon, is a fast-box message from a
 // proc of this host, and can match nothing else. r is told if it does not come very soon.
 func (p *Process) recvEager(env *message.Envelope, from message.Peer, b []byte, r *calls.MeasuredRecv) (st Status, ok bool) {
-	streak := p.receives()
+	streak := receives(p)
 	if *streak++; *streak%StreakMax == 0 {
 		p.Driver.PollAll() // the next step looks at all links
 		p.Eng.RaiseAllowances()
