@@ -95,13 +95,13 @@ func OpenBoard(fd, procs int) (b *board.Board, back func(at, size int) error, er
 }
 
 func mapBoard(fd, procs int) ([]byte, error) {
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
+	if err != nil || have&boardSeals != boardSeals {
+		return nil, fmt.Errorf("board: %w: its file has seals %#x of %#x, so that it could be made smaller", board.ErrBoard, have, boardSeals)
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("board: %w", err)
-	}
-	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil || have&boardSeals != boardSeals {
-		return nil, fmt.Errorf("board: %w: its file has seals %#x of %#x, so that it could be made smaller", board.ErrBoard, have, boardSeals)
 	}
 	if st.Size != int64(board.Size(procs)) {
 		return nil, fmt.Errorf("board: %w: a file of %d bytes, for %d procs it has %d", board.ErrBoard, st.Size, procs, board.Size(procs))

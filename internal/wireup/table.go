@@ -64,16 +64,16 @@ func MapProcs(f *os.File) (startup.Procs, error) {
 }
 
 func mapProcs(f *os.File) ([]byte, error) {
+	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
+	if want := unix.F_SEAL_SHRINK | unix.F_SEAL_WRITE; err != nil || seals&want != want {
+		return nil, errors.Join(fmt.Errorf("it can be changed, with seals %#x: %w", seals, ErrMessage), err)
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if st.Size() < 1 || st.Size() > int64(startup.TableLimit) {
 		return nil, fmt.Errorf("%d bytes: %w", st.Size(), ErrMessage)
-	}
-	seals, err := unix.FcntlInt(f.Fd(), unix.F_GET_SEALS, 0)
-	if want := unix.F_SEAL_SHRINK | unix.F_SEAL_WRITE; err != nil || seals&want != want {
-		return nil, errors.Join(fmt.Errorf("it can be changed, with seals %#x: %w", seals, ErrMessage), err)
 	}
 	mem, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {

@@ -33,10 +33,11 @@ static int checked(struct lent *l, const uint8_t *b, size_t n, const int *fds, s
 		return rules_broken("the proc lends region %u, generation %u, of %llu bytes", l->number, l->generation, (unsigned long long)l->size);
 	if (fds_n != 1 || cut)
 		return rules_broken("region %u comes with %zu descriptors, and not 1", l->number, fds_n);
-	if (fstat(fds[0], &st) != 0 || (uint64_t)st.st_size != l->size)
-		return rules_broken("the file of region %u has not the %llu bytes of its record", l->number, (unsigned long long)l->size);
+	// the seals first: until they are there, whoever has the file can make it smaller than fstat said
 	if ((seals = fcntl(fds[0], F_GET_SEALS)) < 0 || !(seals & F_SEAL_SHRINK))
 		return rules_broken("the file of region %u can be made smaller", l->number);
+	if (fstat(fds[0], &st) != 0 || (uint64_t)st.st_size != l->size)
+		return rules_broken("the file of region %u has not the %llu bytes of its record", l->number, (unsigned long long)l->size);
 	l->fd = fds[0];
 	return 0;
 }

@@ -80,6 +80,8 @@ static int finished(struct rdma *x)
 static int rest(struct rdma *x, int64_t until)
 {
 	struct pollfd at[2] = { { .fd = -1, .events = POLLIN }, { .fd = -1, .events = POLLIN } };
+	if (until != 0 && impi_now() >= until) /* also if arm never lets it sleep */
+		return rdma_lost("the peer does not take what the proc has left");
 	int ready = port_arm(&x->port);
 	if (ready != 0)
 		return ready < 0 ? -1 : 0;

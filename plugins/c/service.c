@@ -344,6 +344,7 @@ static void stats(struct buf *b)
 	put_number(b, "registrations", (double)r.made);
 	put_number(b, "registration_hits", (double)r.used_again);
 	put_number(b, "registration_evictions", (double)r.evicted);
+	put_number(b, "registrations_refused", (double)r.refused);
 }
 
 static void about(struct buf *b, int method)

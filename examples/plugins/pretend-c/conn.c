@@ -164,13 +164,25 @@ static int internal(struct conn *c, uint8_t tag, const uint8_t *key, size_t n, i
 	return -1;
 }
 
-/* descriptor gives the one of a packet, or -1. */
-static int descriptor(struct msghdr *m)
+/* descriptor gives the one of a packet, or -1. Others are closed, and counted in more. */
+static int descriptor(struct msghdr *m, int *more)
 {
 	int fd = -1;
+	*more = 0;
 	struct cmsghdr *h = CMSG_FIRSTHDR(m);
-	if (h != NULL && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof fd))
-		memcpy(&fd, CMSG_DATA(h), sizeof fd);
+	if (h == NULL || h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		return -1;
+	size_t n = (h->cmsg_len - CMSG_LEN(0)) / sizeof fd;
+	for (size_t i = 0; i < n; i++) {
+		int x;
+		memcpy(&x, CMSG_DATA(h) + i * sizeof x, sizeof x);
+		if (i == 0) {
+			fd = x;
+			continue;
+		}
+		close(x);
+		++*more;
+	}
 	return fd;
 }
 
@@ -203,7 +215,7 @@ static ssize_t recv_message(void *state, const struct iovec *pieces, int n)
 			return c->tail ? IMPI_ENDED : broken(ECONNRESET);
 		if (k < 0)
 			return -1;
-		int fd = descriptor(&m), bad = (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+		int more, fd = descriptor(&m, &more), bad = more > 0 || (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
 		if (!bad && tag == DATA && fd < 0)
 			return k - 1;
 		/* The library's first piece is as long as a key, and nobody else sees it. */

@@ -36,6 +36,9 @@ func (m *Meetings) repair(s step) {
 		hello.Lost, hello.Epoch = true, s.Epoch
 	}
 	l, by, v, why := m.dialAgain(s, &Peer{Card: s.Card, Token: s.Token, Hello: hello})
+	if l == nil && m.Ctx.Err() != nil {
+		return // the job ends, whose cause the proc is told
+	}
 	var again wireup.Message
 	m.with(func(n *deciding) {
 		if l != nil && redial {
@@ -44,7 +47,7 @@ func (m *Meetings) repair(s step) {
 		n.Repaired(s, l != nil, v, why)
 	})
 	switch {
-	case l == nil && redial && m.Ctx.Err() == nil:
+	case l == nil && redial:
 		m.Log.Info("a link to another world is not resumed", "from", s.Pair.Local.Rank, "to", s.Pair.Peer, "reason", why)
 	case l == nil:
 	case redial:

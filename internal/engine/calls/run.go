@@ -54,7 +54,7 @@ type tally struct {
 // TestInlined.
 func (r *Run) Count(k, peer, tag, size int, comm uint64) bool {
 	t := &r.tallies[k]
-	if r.left == 0 || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
+	if r.left == 0 || r.streak.Load() < MinStreak || (t.peer^int32(peer))|(t.tag^int32(tag)) != 0 || uint64(t.size^int64(size))|(t.comm^comm) != 0 {
 		return false
 	}
 	r.left--

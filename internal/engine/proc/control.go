@@ -144,9 +144,6 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 		nc.inboxLock.Unlock()
 		nc.news.Store(true)
 		nc.p.Driver.Wake()
-		if m.Resumable != nil {
-			nc.p.Machine.AfterFunc(0, nc.takeSoon) // not here: what it says to the node may have to wait until the node was heard
-		}
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
 		nc.exit(cmp.Or(m.Code, ExitDown), "")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/openimpi/impi/core/compress"
 	"github.com/openimpi/impi/core/message"
@@ -116,7 +115,7 @@ func (es *endpoints) keepLent(all bool) (progress bool) {
 // again handles a further connection of a resumable link, or the message that there is none.
 func (es *endpoints) again(d *LinkMessage) {
 	t := d.Msg.Resumable
-	q := es.resumable(t.Session)
+	q := es.resumable(&d.Msg)
 	switch {
 	case q == nil:
 		d.close()
@@ -131,12 +130,24 @@ func (es *endpoints) again(d *LinkMessage) {
 	es.p.Driver.Mend()
 }
 
-func (es *endpoints) resumable(session []byte) *Endpoint {
-	i := slices.IndexFunc(es.resumables, func(q *Endpoint) bool { return string(q.terms.Session) == string(session) })
+// resumable returns the endpoint that a message about a further connection is for. Another world
+// knows the sessions of links that it has seen, so the peer must be the same, too.
+func (es *endpoints) resumable(m *wireup.Message) *Endpoint {
+	i := slices.IndexFunc(es.resumables, func(q *Endpoint) bool { return q.isOf(m) })
 	if i < 0 {
 		return nil
 	}
 	return es.resumables[i]
+}
+
+func (q *Endpoint) isOf(m *wireup.Message) bool {
+	switch {
+	case string(q.terms.Session) != string(m.Resumable.Session):
+		return false
+	case q.away == nil:
+		return m.Meeting == nil && rank(q.Peer) == m.Peer
+	}
+	return m.Meeting != nil && q.away.Peer == m.Peer && string(q.away.Meeting.World) == string(m.Meeting.World)
 }
 
 // Ask makes the node make a further connection of the link, or makes the peer's node make one.
@@ -180,30 +191,6 @@ func (q *Endpoint) Ended(why error) {
 		q.Drop(io.EOF) // unless the user has done that before
 	}
 	p.WakeAll()
-}
-
-// takeRetry is how long takeSoon waits for whoever has the lock.
-const takeRetry = time.Millisecond
-
-// takeSoon handles the messages of the node if nobody else does: a program that computes calls MPI
-// late, and the other end of a new link that resumes, or of a further connection, waits only for
-// some time until this one says its first word.
-func (nc *nodeControl) takeSoon() {
-	p := nc.p
-	switch {
-	case !nc.news.Load():
-		return
-	case !p.Mu.TryLock():
-		p.Machine.AfterFunc(takeRetry, nc.takeSoon)
-		return
-	}
-	if p.FastPath != nil {
-		p.FastPath.close(p)
-	}
-	defer p.Unlock()
-	if !p.Driving && LifeState(p.State.Load()) != Ended {
-		nc.takeDeliveries()
-	}
 }
 
 // TimerFired calls Driver.OnTimer in the timer's goroutine. If the process is locked, the goroutine

@@ -388,7 +388,9 @@ func (ws *worlds) takeForeign(d LinkMessage) {
 // link whose world is not known yet wait behind it.
 func (ws *worlds) takeAgain(d LinkMessage) {
 	session := string(d.Msg.Resumable.Session)
-	first := func(x LinkMessage) bool { return x.Msg.Resumable != nil && string(x.Msg.Resumable.Session) == session }
+	first := func(x LinkMessage) bool {
+		return x.Msg.Resumable != nil && string(x.Msg.Resumable.Session) == session && x.Msg.Peer == d.Msg.Peer && string(x.Msg.Meeting.World) == string(d.Msg.Meeting.World)
+	}
 	if slices.ContainsFunc(ws.Early, first) && len(ws.Early) < maxEarly {
 		ws.Early = append(ws.Early, d)
 		return

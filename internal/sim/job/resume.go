@@ -320,7 +320,7 @@ const away = 3 * time.Second
 // sites from making another one until that end has left MPI.
 func cutClosed(e *watched) {
 	x, w := e.resumed, e.w
-	if x.places[0].Kind != AtProc || !x.up() || !w.k.Chance(w.cfg.Resume.Parts) {
+	if x.away != nil || x.places[0].Kind != AtProc || !x.up() || !w.k.Chance(x.cfg.Parts) {
 		return
 	}
 	w.met[CutLink]++

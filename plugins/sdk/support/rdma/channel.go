@@ -189,13 +189,13 @@ func rights(oob []byte) (fds []int) {
 // checkLent checks that the file of a region is what its record says, and that it cannot be made
 // smaller, so that touching its memory is safe.
 func checkLent(fd int, l Lent) error {
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
+	if err != nil || have&unix.F_SEAL_SHRINK == 0 {
+		return fmt.Errorf("%w: the file of region %d can be made smaller: seals %#x (%w)", ErrRules, l.Number, have, err)
+	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return fmt.Errorf("%w: region %d: %w", ErrRules, l.Number, err)
-	}
-	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
-	if err != nil || have&unix.F_SEAL_SHRINK == 0 {
-		return fmt.Errorf("%w: the file of region %d can be made smaller: seals %#x (%w)", ErrRules, l.Number, have, err)
 	}
 	if st.Size != l.Size {
 		return fmt.Errorf("%w: the file of region %d has %d bytes, its record says %d", ErrRules, l.Number, st.Size, l.Size)

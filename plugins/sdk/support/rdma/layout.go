@@ -147,16 +147,16 @@ type notes struct{ sent, acknowledged, arrived, offered uint64 }
 
 // open maps a region after a check of its file.
 func open(fd int) (*region, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
-	}
-	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
 	if err != nil {
 		return nil, fmt.Errorf("%w: its file cannot be sealed: %w", ErrRegion, err)
 	}
 	if have&seals != seals {
 		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
 	}
 	if st.Size < headerSize || st.Size > maxSize {
 		return nil, fmt.Errorf("%w: a file of %d bytes; %d to %d are possible", ErrRegion, st.Size, headerSize, maxSize)

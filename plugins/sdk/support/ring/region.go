@@ -155,16 +155,16 @@ type block struct {
 }
 
 func open(fd int) (*region, error) {
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
-	}
-	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
 	if err != nil {
 		return nil, fmt.Errorf("%w: its file cannot be sealed: %w", ErrRegion, err)
 	}
 	if have&seals != seals {
 		return nil, fmt.Errorf("%w: its file can be made smaller: seals %#x of %#x", ErrRegion, have, seals)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRegion, err)
 	}
 	if st.Size < headerSize+2*minSize || st.Size > headerSize+2*maxSize+int64(2*link.FastBoxPageSize+2*link.MaxFastBoxArea) {
 		return nil, fmt.Errorf("%w: a file of %d bytes", ErrRegion, st.Size)

@@ -69,11 +69,11 @@ func mapTable(fd int) (*[places]atomic.Uint64, error) {
 
 // mapFile maps a file of at least size bytes that cannot be made smaller; all of it if size is 0.
 func mapFile(fd int, size int64) ([]byte, error) {
+	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0) // first: until it is sealed its size may change
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("a file in memory: %w", err)
 	}
-	have, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil || have&unix.F_SEAL_SHRINK == 0 || st.Size < max(size, 1) {
 		return nil, fmt.Errorf("a file in memory of %d bytes with seals %#x (%w)", st.Size, have, err) //nolint:err113 // for a person
 	}
