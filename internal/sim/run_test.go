@@ -23,7 +23,7 @@ func parsed(t *testing.T, text string) *Case {
 }
 
 func TestRunIsRepeatable(t *testing.T) {
-	c := Generate(3, Limits{}) // one that lives long enough for a trace of 50 lines
+	c := Generate(6, Limits{}) // one that lives long enough for a trace of 50 lines
 	v := Run(c, Options{Trace: 50, Twice: true})
 	if v.Failure != nil || v.Events == 0 || v.Time == 0 || v.Digest == 0 || strings.Count(v.Trace, "\n") != 50 {
 		t.Errorf("%v, %d events, %v\n%s", v.Failure, v.Events, v.Time, v.Trace)

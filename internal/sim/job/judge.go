@@ -206,12 +206,13 @@ func outlived(w *Simulation) error {
 // left checks that no proc has waited in Finalize, until its link is given up, for a peer that has
 // left MPI, if nothing went wrong but what links are made again for.
 func left(w *Simulation) error {
+	const lingers = 5 * time.Second // longer than a link waits for the last word of its peer
 	if len(w.hits) > 0 || w.cfg.Resume == nil || w.cfg.Survive || !w.ready() {
 		return nil
 	}
 	byTime := func(a, b *proc) int { return cmp.Compare(a.out, b.out) }
 	first, last := slices.MinFunc(w.procs, byTime), slices.MaxFunc(w.procs, byTime)
-	if took := last.out - first.out - w.stalls; took > w.cfg.Resume.Limit/2 {
+	if took := last.out - first.out - w.stalls; took > max(w.cfg.Resume.Limit/2, lingers) {
 		return fmt.Errorf("%w: rank %d has left MPI %v after rank %d", ErrLate, last.rank, took, first.rank)
 	}
 	return nil

@@ -64,7 +64,7 @@ type resumed struct {
 	places  [2]Endpoint     // but for a link between worlds
 	away    *awayLink       // nil: it is inside a job
 	cfg     *Resume
-	fails   float64 // probability that a dial fails
+	fails   float64 // of a link between worlds: the probability that a dial fails
 	session resume.ResumableID
 	ends    [2]resumedEnd                         // the first end dials
 	lower   *kernel.Link                          // the newest one
@@ -82,7 +82,7 @@ type resumedEnd struct {
 
 // newResumed makes a resumable link between two places, without a lower link.
 func (w *Simulation) newResumed(spec kernel.LinkSpec, a, b Endpoint, ends [2]resumedEnd) *resumed {
-	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends, cfg: w.cfg.Resume, fails: w.cfg.DialFail}
+	x := &resumed{w: w, spec: spec, places: [2]Endpoint{a, b}, ends: ends, cfg: w.cfg.Resume}
 	x.begin()
 	return x
 }
@@ -189,7 +189,11 @@ func (x *resumed) dial(limit time.Duration, ways []bool, judge func(plugin bool)
 	s := w.dialling(dynamic.ResumePlan(len(ways), limit), x.ends[0].gone)
 	s.dial = func(step dynamic.DialStep, answer func(dynamic.DialResult)) {
 		w.k.After(w.k.Between(0, x.cfg.Again), func() {
-			a, failing := s.fails(x.fails)
+			chance := w.cfg.DialFail
+			if x.away != nil {
+				chance = x.fails
+			}
+			a, failing := s.fails(chance)
 			switch {
 			case failing:
 			case !x.ends[0].alive() || !x.ends[1].alive() || x.ends[1].take == nil: // a plugin may be down for a while
