@@ -197,7 +197,8 @@ func (r *Resumable) Close() error {
 }
 
 // Leave is like Close, but the peer need not have ended the link: the link stays until the peer has
-// received everything, or for ackWait. The user may still receive.
+// received everything and ended it, or for ackWait, and as long again after each loss. The user may
+// still receive.
 func (r *Resumable) Leave() {
 	if r.leaving {
 		return
