@@ -119,6 +119,10 @@ func (es *endpoints) again(d *LinkMessage) {
 	switch {
 	case q == nil:
 		d.close()
+		if d.L != nil && d.Msg.Meeting == nil && es.p.Node.Control != nil { // otherwise the peer dials again at once
+			over := wireup.Resumable{Session: t.Session, Again: true, Over: true}
+			_ = es.p.Node.Control.Send(wireup.Message{Kind: wireup.KindOpen, Peer: d.Msg.Peer, Resumable: &over, Reason: "the link has ended here"})
+		}
 	case d.L != nil:
 		q.Resumable.SetLink(d.L)
 	case t.Lost:
