@@ -8,7 +8,7 @@ import (
 // The limits of a dial plan.
 const (
 	YieldTime = time.Second // maximum wait for the other end's link after a lost tie
-	MaxYields = 20          // maximum number of such waits
+	MaxYields = 25          // maximum number of such waits: the other end may have to dial again after two greetings of GreetLimit
 
 	shortPause = time.Millisecond // the first pause before a link to another world is tried again
 )

@@ -300,9 +300,10 @@ func (s *BoardMember) Enter() (board.Step, error) {
 	return t, nil
 }
 
-// Count counts an operation that begins. Now and then it also looks at the links.
+// Count counts an operation that begins. Now and then it also looks at the links, and at once if the
+// node has sent something: a proc that is always the last at the board does not look while it waits.
 func (s *BoardMember) Count() {
-	if s.Member.Ops++; s.Member.Ops%fastpath.BoardOpsPerLook == 0 {
+	if s.Member.Ops++; s.Member.Ops%fastpath.BoardOpsPerLook == 0 || s.C.p.Node.news.Load() {
 		s.C.p.Test()
 	}
 }

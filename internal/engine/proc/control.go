@@ -34,9 +34,10 @@ func (c NodeConn) Send(m wireup.Message) error { return c.Conn.Send(m) }
 // requests that it has not answered.
 type nodeControl struct {
 	p         *Process
-	Control   machine.Node // nil in a program that was not started by a node
-	news      atomic.Bool  // inbox is not empty
-	asked     atomic.Bool  // the node has asked for statistics of links
+	Control   machine.Node             // nil in a program that was not started by a node
+	news      atomic.Bool              // inbox is not empty
+	fast      atomic.Pointer[fastPath] // to interrupt C; nil: there is none
+	asked     atomic.Bool              // the node has asked for statistics of links
 	inboxLock sync.Mutex
 	inbox     []LinkMessage
 	taken     uint64                   // counts what may end a wait: answers, and links of meetings; guarded by the process's lock
@@ -143,6 +144,7 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 		nc.inbox = append(nc.inbox, LinkMessage{m, l})
 		nc.inboxLock.Unlock()
 		nc.news.Store(true)
+		nc.fast.Load().interrupt()
 		nc.p.Driver.Wake()
 	case wireup.KindDown:
 		// MPI_Abort ends every proc of the job. The node reports why.
@@ -152,6 +154,14 @@ func (nc *nodeControl) HandleMessage(m wireup.Message, l link.Link) {
 			go nc.describe(m.Calls) // it takes the lock
 		}
 	default: // newer nodes may send others, which this proc does not need
+	}
+}
+
+// interrupt makes C leave its next call to Go, which takes what the node has sent. It needs no lock.
+// x may be nil.
+func (x *fastPath) interrupt() {
+	if x != nil {
+		x.Busy.Store(1)
 	}
 }
 

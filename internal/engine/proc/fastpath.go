@@ -58,6 +58,7 @@ func (p *Process) UseFastPath(m *fastpath.Memory, received func(buf unsafe.Point
 		x.extras[i].Op = &x.ops[i]
 	}
 	p.FastPath = x
+	p.Node.fast.Store(x)
 	for _, q := range p.Endpoints.List {
 		if q != nil {
 			x.join(p, q)
@@ -237,6 +238,9 @@ func (x *fastPath) open(p *Process) {
 	x.Polls, x.Yields, x.Shared = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields()), p.spin.SharedAfter()
 	busy := p.Background.busy()
 	x.Busy.Store(flag(busy))
+	if p.Node.news.Load() { // since composed has looked
+		x.interrupt()
+	}
 	x.Serves = flag(len(p.Background.List) != 0)
 	if busy {
 		x.Gate.Store(fastpath.Open) // C may still do operations on windows

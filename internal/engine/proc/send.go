@@ -101,12 +101,14 @@ func (p *Process) sendEager(peer message.Peer, env message.Envelope, b []byte, c
 	if !ok {
 		return false
 	}
-	if l == message.NoLink {
-		return true
+	if l != message.NoLink {
+		if q := p.Endpoints.List[l]; q != nil {
+			q.burst = false
+			q.Flush()
+		}
 	}
-	if q := p.Endpoints.List[l]; q != nil {
-		q.burst = false
-		q.Flush()
+	if p.Node.news.Load() && !p.Driving { // a program that only sends may never wait
+		p.Test()
 	}
 	return true
 }
