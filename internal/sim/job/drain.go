@@ -108,9 +108,12 @@ const noAnswer = 0.3
 
 // breakLink breaks a link here, or has the other end's node break it.
 func breakLink(w *Simulation, s *site, x pair, state *dynamic.ResumableLink) {
-	p, resumes, lost := w.procs[x.local], state.Resumes, state.Busy
+	p, lost := w.procs[x.local], state.Busy
+	r := w.sessions[resume.ResumableID(state.ID)]
 	broken := func() {
-		if state.Resumes != resumes {
+		// The last order, not the one that the other end's node was asked for: the transport may
+		// have been used again and drained again while it did not answer.
+		if o := r.ordered[state]; o == nil || o.resumes != state.Resumes {
 			disorder(w, "the link of ranks %d and %d has been made again, and is broken to leave a plugin", x.local, x.peer)
 		}
 		p.give(wireup.Message{Kind: wireup.KindLink, Peer: x.peer, Resumable: &wireup.Resumable{
@@ -148,7 +151,8 @@ func askPeer(w *Simulation, x pair, state *dynamic.ResumableLink, done func(hear
 		if other := w.procs[x.peer]; other != nil && !other.s.left {
 			v = arriveAgain(w, x.back(), dynamic.Hello{ResumableID: state.ID, Lost: true, Epoch: dynamic.OrderedEpoch}, true)
 		}
-		if v == dynamic.UnknownLink && bothLinked(w, x) && undisturbed(w) {
+		knows := linksOf(w, x.back()).Pairs.State(x.back()) == dynamic.Linked // otherwise our verdict is on its way there
+		if v == dynamic.UnknownLink && knows && bothLinked(w, x) && undisturbed(w) {
 			disorder(w, "the node of rank %d does not know the link to rank %d that it is to break", x.peer, x.local)
 		}
 		done(v == dynamic.Accepted)

@@ -147,7 +147,7 @@ func (s *server) act() {
 			s.conns[id].finish()
 		}
 		if err != nil {
-			ownServerEnded(s.w, err)
+			ownServerEnded(s.w)
 		}
 		s.gone()
 		return

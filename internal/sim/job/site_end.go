@@ -27,9 +27,11 @@ func (s *site) finish() {
 	}
 	if err != nil { // the server was lost while the procs ended
 		f = ending.NodeFailed(err)
+	} else {
+		f = ownServerFailure(s)
 	}
 	s.end.Close()
-	s.left, s.done, s.finished = true, true, err == nil
+	s.left, s.done, s.finished = true, true, f == nil
 	s.over(f)
 	s.conn.finish()
 	s.timer.Stop()

@@ -42,13 +42,25 @@ func (c *Config) maySurvive() error {
 // serves reports whether the site's node runs the job's server.
 func serves(s *site) bool { return s.w.cfg.Serves && s.rank == 0 }
 
-// ownServerEnded is the end of the server by err, as seen by the node that it runs in, which also
-// waits for it when its site has finished.
-func ownServerEnded(w *Simulation, err error) {
+// ownServerFailure returns the failure by which the server that runs in the site's node has ended,
+// if that is the site's failure, too.
+func ownServerFailure(s *site) *ending.Failure {
+	if !serves(s) || !s.w.server.ended || s.w.server.err == nil {
+		return nil
+	}
+	f := ending.ServerFailure(s.w.server.err, s.job != nil, nameOfClient)
+	if ending.OutlivesOwnServer(survives(s.w), f) {
+		return nil
+	}
+	return f
+}
+
+// ownServerEnded is the failure of the server as seen by the node that it runs in, which also waits
+// for it when its site has finished.
+func ownServerEnded(w *Simulation) {
 	s := w.sites[0]
-	f := ending.ServerFailure(err, s.job != nil, nameOfClient)
-	switch {
-	case !serves(s) || ending.OutlivesOwnServer(survives(w), f):
+	switch f := ownServerFailure(s); {
+	case f == nil:
 	case s.finished:
 		s.finished, s.err = false, fmt.Errorf("%w: site %d: %w", ErrFailed, s.rank, f)
 	default:
