@@ -237,8 +237,7 @@ func (x *fastPath) open(p *Process) {
 	}
 	x.Polls, x.Yields, x.Shared = int32(p.spin.PollsBeforeYield()), flag(p.spin.Yields()), p.spin.SharedAfter()
 	busy := p.Background.busy()
-	x.Busy.Store(flag(busy))
-	if p.Node.news.Load() { // since composed has looked
+	if x.Busy.Store(flag(busy)); p.Node.news.Load() { // since composed has looked
 		x.interrupt()
 	}
 	x.Serves = flag(len(p.Background.List) != 0)
