@@ -87,7 +87,7 @@ const (
 // accept announces what l accepts, as long as there is room, until l is closed or fails for
 // good.
 func (s *server) accept(id uint64, l *listening) {
-	failures, ofPeers := 0, 0
+	var tries acceptTries
 	var lost lostPeers
 	for l.ctx.Err() == nil {
 		x, err := l.Accept(l.ctx)
@@ -95,29 +95,47 @@ func (s *server) accept(id uint64, l *listening) {
 			err = errNoLink
 		}
 		if err == nil {
-			failures, ofPeers = 0, 0
+			tries = acceptTries{}
 			s.announce(id, l, x)
 			continue
 		}
 		if l.ctx.Err() != nil {
 			return
 		}
-		if ofPeer(err) {
-			lost.tell(l.Address(), err)
-			if ofPeers++; ofPeers > patientFor { // as if the transport did not wait for anybody
-				pause(l.ctx, firstWait)
-			}
-			continue
-		}
-		failures++
-		if errors.Is(err, link.ErrClosed) || failures > badTries && !temporary(err) {
+		wait, over := tries.failed(err)
+		switch {
+		case over:
 			s.events.add(&proto.Event{Kind: &proto.Event_ListenerFailed{
 				ListenerFailed: &proto.ListenerFailed{ListenerId: id, Error: wireError(err)}}})
 			return
+		case ofPeer(err):
+			lost.tell(l.Address(), err)
+		default:
+			Logger().Warn("cannot accept", "address", l.Address(), "error", err)
 		}
-		Logger().Warn("cannot accept", "address", l.Address(), "error", err)
-		pause(l.ctx, min(firstWait<<min(failures-1, 10), longWait))
+		if wait > 0 {
+			pause(l.ctx, wait)
+		}
 	}
+}
+
+// acceptTries counts calls of Accept that have failed one after the other.
+type acceptTries struct{ failures, ofPeers int }
+
+// failed counts a call that has failed with err, and returns how long to wait before the next one,
+// or that the listener has failed for good.
+func (t *acceptTries) failed(err error) (wait time.Duration, over bool) {
+	if ofPeer(err) {
+		if t.ofPeers++; t.ofPeers > patientFor { // as if the transport did not wait for anybody
+			return firstWait, false
+		}
+		return 0, false
+	}
+	t.failures++
+	if errors.Is(err, link.ErrClosed) || t.failures > badTries && !temporary(err) {
+		return 0, true
+	}
+	return min(firstWait<<min(t.failures-1, 10), longWait), false
 }
 
 func pause(ctx context.Context, d time.Duration) {

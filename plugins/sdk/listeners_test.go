@@ -4,7 +4,6 @@ import (
 	"context"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/openimpi/impi/plugins/sdk/link"
 	"github.com/openimpi/impi/plugins/sdk/proto"
@@ -132,21 +131,35 @@ func TestAcceptGoesOn(t *testing.T) {
 }
 
 // TestPeersThatHaveGone: however many peers have given up, or are strangers, the one after them is
-// accepted at once, and the listener stays.
+// accepted without a pause, and the listener stays.
 func TestPeersThatHaveGone(t *testing.T) {
+	gone := []error{
+		socket.Failure("fake", "accept", "a", syscall.EPIPE),
+		&transports.Error{Code: transports.CodeAuth, Reason: "a stranger"},
+		&transports.Error{Code: transports.CodeTimeout, Retryable: true, Reason: "no answer in time"},
+	}
 	f := &fake{incoming: make(chan any, 200)}
 	s := serve(t, f)
+	var tries acceptTries
 	for range 2 * badTries {
-		f.incoming <- socket.Failure("fake", "accept", "a", syscall.EPIPE)
-		f.incoming <- &transports.Error{Code: transports.CodeAuth, Reason: "a stranger"}
-		f.incoming <- &transports.Error{Code: transports.CodeTimeout, Retryable: true, Reason: "no answer in time"}
+		for _, err := range gone {
+			f.incoming <- err
+			if wait, over := tries.failed(err); wait != 0 || over {
+				t.Fatalf("after %v: wait for %v, over %v", err, wait, over)
+			}
+		}
 	}
 	l, _ := socketLink(t)
 	f.incoming <- l
-	begun := time.Now()
 	s.listen(t, "l")
-	if e := s.eventsAfter(t, 0)(); e.GetAccepted() == nil || time.Since(begun) > 2*time.Second {
-		t.Errorf("after %v: %v", time.Since(begun), e)
+	if e := s.eventsAfter(t, 0)(); e.GetAccepted() == nil {
+		t.Errorf("event %v", e)
+	}
+	for range patientFor {
+		tries.failed(gone[0])
+	}
+	if wait, over := tries.failed(gone[0]); wait != firstWait || over {
+		t.Errorf("a transport that fails all the time is called again after %v, over %v", wait, over)
 	}
 }
 
