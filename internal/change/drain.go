@@ -178,7 +178,7 @@ func (o *drainOptions) progress(a *links.Drain) string {
 			text string
 		}{
 			{t.Moving, "move to another transport"}, {t.Waiting, "are resumed, but have no other transport"},
-			{t.Fixed, "are not resumed"}, {t.Channels, "are channels between hosts"},
+			{t.Fixed, "are not resumed"}, {t.ToWorlds, "lead to other worlds and stay until they are closed"}, {t.Channels, "are channels between hosts"},
 		} {
 			if x.n > 0 {
 				what = append(what, fmt.Sprintf("%d %s", x.n, x.text))

@@ -156,14 +156,15 @@ type Draining struct {
 	PID       int    `json:"pid"`
 	Version   string `json:"version"`
 	Drained   bool   `json:"drained"`
-	Moving    int    `json:"moving"`   // are resumed by another transport
-	Waiting   int    `json:"waiting"`  // can be resumed, but no other transport leads to the peer
-	Fixed     int    `json:"fixed"`    // are not resumed
-	Channels  int    `json:"channels"` // between hosts
+	Moving    int    `json:"moving"`    // are resumed by another transport
+	Waiting   int    `json:"waiting"`   // can be resumed, but no other transport leads to the peer
+	Fixed     int    `json:"fixed"`     // are not resumed
+	ToWorlds  int    `json:"to_worlds"` // lead to other worlds: they stay until they are closed or lost
+	Channels  int    `json:"channels"`  // between hosts
 }
 
 // InUse reports whether anything uses the plugin.
-func (d *Draining) InUse() bool { return d.Moving+d.Waiting+d.Fixed+d.Channels > 0 }
+func (d *Draining) InUse() bool { return d.Moving+d.Waiting+d.Fixed+d.ToWorlds+d.Channels > 0 }
 
 // InUse reports whether anything uses one of the plugins.
 func (d *Drain) InUse() bool {

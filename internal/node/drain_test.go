@@ -106,6 +106,26 @@ func TestDrainWithoutAnotherWay(t *testing.T) {
 	}
 }
 
+// TestDrainOfLinksToOtherWorlds: they stay with the plugin, and are counted.
+func TestDrainOfLinksToOtherWorlds(t *testing.T) {
+	_, shared := sharedNames(t)
+	var all [2]*running
+	for i, pairs := range [][]string{{portVariable, "opens", "MEET_END", "hang"}, {"MEET_END", "hang"}} {
+		job := heatJob(shared, "holds", 1, pairs...)
+		all[i] = start(t, route(job, config.Route{Prefer: []string{"tcp"}, Direct: true, DataPlane: []string{"stream"}}))[0]
+	}
+	for _, r := range all {
+		r.out.Line(t, "[0] met")
+	}
+	if x := all[0].drain(t, links.OpDrain); x.ToWorlds != 1 || !x.InUse() {
+		t.Errorf("drained: %+v", x)
+	}
+	for _, r := range all {
+		r.cancel(context.Canceled)
+		<-r.done
+	}
+}
+
 // TestDrainOfNothing: what is not there is said.
 func TestDrainOfNothing(t *testing.T) {
 	all, _ := ticking(t, config.Route{Prefer: []string{"tcp"}, Direct: true})

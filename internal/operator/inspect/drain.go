@@ -44,6 +44,8 @@ func drain(ctx context.Context, c *Control, r links.Request) (*links.Drain, erro
 			u := c.Direct.MoveOffPlugin(name)
 			x.Moving, x.Waiting, x.Fixed = u.Moving, u.Waiting, u.Fixed
 		}
+		resumable, others := c.Worlds.CountLinks(name, direct.PassesPlugin)
+		x.ToWorlds = resumable + others
 		a.Transports = append(a.Transports, x)
 	}
 	if r.Op == links.OpUndrain {

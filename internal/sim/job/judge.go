@@ -65,6 +65,11 @@ func (w *Simulation) judge() error {
 		}
 	}
 	took, limit := w.ended.at-since, w.broke.waits+w.reaction(w.broke.ready)
+	if withoutServer(w) {
+		// A host that is lost when others have finished is awaited by those that have not, until
+		// their links to it are given up.
+		limit += w.cfg.Resume.Limit
+	}
 	if took > limit && !(w.cfg.OnDemand && withoutServer(w)) {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
 	}
