@@ -65,10 +65,10 @@ func (w *Simulation) judge() error {
 		}
 	}
 	took, limit := w.ended.at-since, w.broke.waits+w.reaction(w.broke.ready)
-	if withoutServer(w) {
+	if r := w.cfg.Resume; r != nil && withoutServer(w) {
 		// A host that is lost when others have finished is awaited by those that have not, until
 		// their links to it are given up.
-		limit += w.cfg.Resume.Limit
+		limit += r.Limit
 	}
 	if took > limit && !(w.cfg.OnDemand && withoutServer(w)) {
 		return fmt.Errorf("%w: %v after it was certain to fail; by then everybody could have known for %v", ErrLate, took, took-limit)
@@ -268,6 +268,9 @@ func (w *Simulation) eventsToEnd(took time.Duration) uint64 {
 	most := 20_000 + 5_000*uint64(len(w.procs)+len(w.hosts)+len(w.sites))
 	if r := w.cfg.Resume; r != nil { // all links to a machine that is silent or gone are dialled again and again
 		most += uint64(50+10*len(w.procs)) * uint64((w.stalls+took)/r.Again)
+	}
+	if w.job != nil && w.job.DataLen < 10 { // so many packets there are for each message
+		most *= 2
 	}
 	return most
 }
